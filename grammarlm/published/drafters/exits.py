@@ -81,7 +81,7 @@ def early_exit(
     if isinstance(layers, str) and layers != AUTO:
         raise ValueError(f"layers={layers!r}; it takes a number of layers, or {AUTO!r}")
     if eta is None and adapter is None:
-        return DynamicExit(transform) if layers == AUTO else Exit(layers, transform)
+        return DynamicExit(transform) if isinstance(layers, str) else Exit(layers, transform)
     if transform is not None or isinstance(layers, str):
         raise ValueError(
             "eta= and adapter= share layers with the target: no transform= of what they give, and a number of layers"
