@@ -61,7 +61,7 @@ class Searched(Replayed):
         """Sets that have not been tried: any, and neighbours of the best one. The first and the last layer stay."""
         inner = np.arange(1, self.count - 1)
         some = [inner[self._random.random(len(inner)) < share] for share in self._random.random(OPTIONS)]
-        best = max(self.rates, key=self.gain)
+        best: Kept = max(self.rates, key=self.gain)
         near = [np.array(sorted({*best} ^ {layer}))[1:-1] for layer in inner]
         found = dict.fromkeys((0, *each.tolist(), self.count - 1) for each in (*some, *near))
         return [kept for kept in found if kept not in self.rates and len(kept) < self.count]
