@@ -142,7 +142,7 @@ def check_masks(seed: str, schemas: int, longest: int) -> Counter[str]:
     return outcomes
 
 
-@tiers("seed, count, longest", ("few", 12, 4), *((f"many {part}", 100, 5) for part in range(4)))
+@tiers("seed, count, longest", ("few", 20, 4), *((f"many {part}", 100, 5) for part in range(4)))
 def test_whole_masks(seed: str, count: int, longest: int, record_property) -> None:
     outcomes = check_masks(seed, count, longest)
     assert outcomes["bits"] > 500

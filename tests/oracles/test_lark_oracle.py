@@ -87,7 +87,7 @@ def check_verdicts(seed: str, count: int) -> tuple[int, int]:
     return accepted, judged
 
 
-@tiers("seed, count", ("verdicts", 15), ("many verdicts", 150))
+@tiers("seed, count", ("verdicts", 25), ("many verdicts", 150))
 def test_verdicts_of_random_grammars(seed: str, count: int, record_property) -> None:
     accepted, judged = check_verdicts(seed, count)
     assert accepted > 100
