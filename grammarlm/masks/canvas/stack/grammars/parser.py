@@ -56,7 +56,9 @@ class Parser:
         return (known,) if known[0] is None or known[0][0] != FAIL else ()
 
     def _shift(self, local: Local, terminal: int) -> Result:
-        while True:
+        seen, most = set[Local](), len(local) + self.states
+        while local not in seen and len(local) <= most:
+            seen.add(local)
             what = self._action[local[-1] - FIRST][terminal]
             if what == 0:
                 return (FAIL,), ()
@@ -69,6 +71,8 @@ class Parser:
                 return (REDUCE, length - len(local), nonterminal, terminal), ()
             local = local[: len(local) - length]
             local = (*local, self._goto[local[-1] - FIRST][nonterminal] + FIRST)
+        # Rules that read nothing reduce for ever: the same symbols again, or a state above itself again and again.
+        return (FAIL,), ()
 
     def plan(self, move: Move) -> Plan:
         """What SHIFT, or REDUCE of no more symbols, does by the symbol revealed, as sets of symbols (bit n = symbol n):
