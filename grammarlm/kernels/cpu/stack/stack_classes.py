@@ -57,7 +57,8 @@ def stack_class(address, stack):
     terminals). The stacks after other reductions are few; their classes are cached. CHAIN is an explicit recursion stack of stacks
     waiting for others; if it overflows, its lower part is dropped and recomputed. The stacks of a long chain are exempt from
     rollback (MARK_S is moved), because otherwise each position of a right-nested text would walk the whole chain
-    again.
+    again. Where empty rules make stacks wait for each other, each on other terminals, the class is found terminal by terminal:
+    such a circle comes back to a landmark, which is set anew after 1, 2, 4, ... steps.
     """
     arena = arena_of(address)
     capacity = arena[Field.S_CAPACITY]
@@ -83,6 +84,7 @@ def stack_class(address, stack):
     unit_on = carray(pointer(arena[Field.UNITS_ON]), (UNITS, words), np.uint64)
     chain[0] = stack
     height, highest = 1, 1
+    landmark, steps, most_steps = int64(stack), 0, 1
     while height > 0:
         here = int64(chain[height - 1])
         base = lr_state(symbols[parents[here]]) if symbols[parents[here]] >= LR_BASE else int64(-1)
@@ -94,8 +96,8 @@ def stack_class(address, stack):
             live[new, w] = 0
             unit_on[0, w] = ~uint64(0)
         many, unit = 1, 0
-        waits = False
-        while unit < many and not waits:
+        waits, is_circle = False, False
+        while unit < many and not waits and not is_circle:
             top = int64(unit_states[unit])
             for w in range(words):
                 live[new, w] |= unit_on[unit, w] & shifts[top, w]
@@ -122,7 +124,13 @@ def stack_class(address, stack):
                 after = reduced(address, there, rule)
                 if after < 0:
                     return after
+                if classes[after] < 0 and after == landmark:
+                    is_circle = True
+                    break
                 if classes[after] < 0:
+                    steps += 1
+                    if steps == most_steps:
+                        landmark, steps, most_steps = after, 0, 2 * most_steps
                     if height >= STATES:
                         height = 0
                     chain[height] = after
@@ -135,6 +143,11 @@ def stack_class(address, stack):
             unit += 1
         if waits:
             continue
+        for terminal in range(terminals + 1 if is_circle else 0):
+            takes = can_shift(address, here, terminal, 1 << 40)
+            if takes < 0:
+                return takes
+            set_terminal(live, new, terminal, takes > 0)
         for w in range(words):
             live[new, w] |= ignored[w]
         if arena[Field.INDENTS]:
