@@ -182,7 +182,7 @@ def written(text: str, *tokens: str) -> Case:
     return case_of({"grammar": f"Lark({text!r})", "tokens": tokens})
 
 
-@tiers("first, count", (0, 4), (8, 20))  # of 30 grammars one has operations
+@tiers("first, count", (0, 4), (8, 200))
 def test_random_grammars(first: int, count: int) -> None:
     tried = 0
     for seed in range(10_000):
