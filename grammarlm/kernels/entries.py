@@ -39,6 +39,7 @@ GROUPS = {
         "apply_mask_32": "logits.apply_mask",
         "apply_mask_16": "logits.apply_mask",
         "allowed_sums": "logits.allowed_sum",
+        "best_values": "logits.best_values",
         "fill_uniform": "logits.philox",
     },
     "csr": {"csr_advance": "table.csr", "csr_fill_mask": "table.csr", "csr_gather_rows": "table.csr"},

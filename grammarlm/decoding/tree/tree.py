@@ -7,8 +7,10 @@ level = tree.extend([one for one in level if not one.is_over], 3)
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 
@@ -16,12 +18,14 @@ from grammarlm.decoding.failures import Ending, RowFailure
 from grammarlm.decoding.logits.sampling import Sampling, draw
 from grammarlm.decoding.result import Result
 from grammarlm.grammars.items.tokens import Tokens
+from grammarlm.kernels import entries
 
 from .branches import Branches
 from .steps import Dead, Steps, log_sum
 from .text_node import TextNode
 
 END = -1  # the end of a text, among penalties
+NONE: Mapping[int, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, order=True)
@@ -75,10 +79,7 @@ class Tree(Branches):
             raise ValueError("extend() got a candidate that is over; pass those that are not (candidate.is_over)")
         steps = self._steps_of([one.text for one in candidates])
         left = steps.log_left()
-        scores = -np.array([[one.cost] for one in candidates]) + steps.allowed.astype(np.float64)
-        if penalties:
-            take_off(scores, penalties, self.stops)
-        found = sorted(ended(self, steps, scores) + grown(self, steps, scores, width))
+        found = continuations(self, steps, [one.cost for one in candidates], width, penalties or {})
         if penalties:
             texts = {one.text for one in candidates}
             found = [replace(one, cost=one.cost - penalties.get(added(one, texts), 0.0)) for one in found]
@@ -97,19 +98,23 @@ class Tree(Branches):
 
         The cost is minus the log-probability of what was added, at temperature 1, before masking.
         """
-        text, allowed, left = steps.texts[0], steps.allowed[0].copy(), steps.log_left()[0]
+        text, allowed, left = steps.texts[0], steps.allowed[0], steps.log_left()[0]
         if left == -np.inf:
             return steps.nothing_left(0)
         sampling = replace(sampling, temperature=1.0 if sampling.temperature else 0.0)  # the steps are tempered already
-        while np.isfinite(allowed).any():
-            token, _ = draw(allowed, sampling, text.length)
-            if self.held([(text, token)])[0]:
-                if token in self.stops:
-                    return Candidate(-steps.log_end(0, self.stops), text, True)
-                after = steps.take(0, token, left)
-                return Candidate(-float(steps.model[0, token]), after, self.is_full(after))
-            allowed[token] = -np.inf
-        return Ending.unsatisfied(text.length, self.data(text))
+        token, _ = draw(allowed, sampling, text.length, left)
+        refused = list[int]()
+        while not self.held([(text, token)])[0]:
+            refused.append(token)
+            others = allowed.copy()
+            others[refused] = -np.inf
+            if not np.isfinite(others).any():
+                return Ending.unsatisfied(text.length, self.data(text))
+            token, _ = draw(others, sampling, text.length)
+        if token in self.stops:
+            return Candidate(-steps.log_end(0, self.stops), text, True)
+        after = steps.take(0, token, left)
+        return Candidate(-float(steps.model[0, token]), after, self.is_full(after))
 
     def result_of(self, candidate: Candidate) -> Result:
         """The answer that a candidate is, with its score."""
@@ -129,13 +134,6 @@ def added(candidate: Candidate, texts: Container[TextNode]) -> int:
     return END if candidate.is_over and candidate.text in texts else candidate.text.token
 
 
-def take_off(scores: np.ndarray, penalties: Mapping[int, float], stops: Iterable[int]) -> None:
-    """Subtracts the penalties of tokens from all rows, in place; that of END from all stop ids."""
-    paid = {token: nats for token, nats in penalties.items() if 0 <= token < scores.shape[1]}
-    paid |= dict.fromkeys((stop for stop in stops if stop < scores.shape[1]), penalties.get(END, 0.0))
-    scores[:, list(paid)] -= np.array(list(paid.values()))
-
-
 def came_to_nothing(branches: Branches, steps: Steps, left: list[float]) -> Ending:
     """How the first of these texts ends, none of which can go on; `left` is the log mass that the grammar allowed of each."""
     if left[0] == -np.inf:
@@ -144,41 +142,66 @@ def came_to_nothing(branches: Branches, steps: Steps, left: list[float]) -> Endi
     return Ending.unsatisfied(text.length, branches.data(text))
 
 
-def ended(branches: Branches, steps: Steps, scores: np.ndarray) -> list[Candidate]:
-    """The texts that may end here; sets the scores of the stop ids to -inf."""
-    stops = [stop for stop in branches.stops if stop < scores.shape[1]]
-    ends = [log_sum(row) for row in scores[:, stops]]
-    scores[:, stops] = -np.inf
-    found = [Candidate(-end, text, True) for end, text in zip(ends, steps.texts, strict=True) if end > -np.inf]
-    accepted = branches.held([(one.text, stops[0]) for one in found])
-    return [one for one, is_fine in zip(found, accepted, strict=True) if is_fine]
+def continuations(
+    branches: Branches, steps: Steps, costs: Sequence[float], width: int, penalties: Mapping[int, float] = NONE
+) -> list[Candidate]:
+    """The ends of texts of these costs that are allowed, and the `width` best of them with one more token, best first.
 
-
-def grown(branches: Branches, steps: Steps, scores: np.ndarray, beams: int) -> list[Candidate]:
-    """The best texts with one more token that where= accepts; the predicate is called on no more than needed."""
-    found: list[Candidate] = []
-    while len(found) < beams:
-        best = leaders(steps.texts, scores, beams - len(found))
-        if not best:
-            break
-        answers = branches.held([(steps.texts[row], token) for row, token in best])
-        for (row, token), is_fine in zip(best, answers, strict=True):
+    Penalties are part of the costs that are returned. where= is asked about no more than needed.
+    """
+    stops = [stop for stop in branches.stops if stop < steps.allowed.shape[1]]
+    ends = steps.allowed[:, stops].astype(np.float64) - np.array(costs)[:, None] - penalties.get(END, 0.0)
+    over = [
+        Candidate(-end, text, True) for end, text in zip(map(log_sum, ends), steps.texts, strict=True) if end > -np.inf
+    ]
+    accepted = branches.held([(one.text, stops[0]) for one in over])
+    found = [one for one, is_fine in zip(over, accepted, strict=True) if is_fine]
+    ranked, growing = best_first(steps, costs, width, penalties, stops), list[Candidate]()
+    while len(growing) < width and (best := list(islice(ranked, width - len(growing)))):
+        answers = branches.held([(steps.texts[row], token) for _, row, token in best])
+        for (score, row, token), is_fine in zip(best, answers, strict=True):
             if is_fine:
                 text = steps.take(row, token, steps.log_allowed(row))
-                found.append(Candidate(-float(scores[row, token]), text, branches.is_full(text)))
-            scores[row, token] = -np.inf
-    return found
+                growing.append(Candidate(-score, text, branches.is_full(text)))
+    return sorted(found + growing)
 
 
-def leaders(texts: list[TextNode], scores: np.ndarray, count: int) -> list[tuple[int, int]]:
-    """(row, token) of the best scores above -inf, best first; ties in the order of texts and tokens."""
-    flat = scores.reshape(-1)
-    finite = np.flatnonzero(flat > -np.inf)  # few, as a rule: partition is slow among equals
-    if count < len(finite):
-        left = flat[finite]
-        finite = finite[left >= np.partition(left, -count)[-count]]
-    rows, tokens = np.divmod(finite, scores.shape[1])
-    ranks = sorted(range(len(texts)), key=texts.__getitem__)
-    rank = {row: at for at, row in enumerate(ranks)}
-    order = sorted(zip(rows.tolist(), tokens.tolist(), strict=True), key=lambda at: (-scores[at], rank[at[0]], at[1]))
-    return order[:count]
+def best_first(
+    steps: Steps, costs: Sequence[float], count: int, penalties: Mapping[int, float], apart: Sequence[int]
+) -> Iterator[tuple[float, int, int]]:
+    """(score, row, token) of all allowed tokens but those set apart, best first; ties in the order of texts and tokens.
+
+    At first the `count` best of each row are looked at, and all that a penalty moves; more where more are asked for.
+    """
+    moved = np.array([token for token in penalties if 0 <= token < steps.allowed.shape[1]], np.int64)
+    rank = np.empty(len(steps.texts), np.int64)
+    rank[sorted(range(len(rank)), key=steps.texts.__getitem__)] = np.arange(len(rank))
+    given = 0
+    while True:
+        each = count + len(moved) + len(apart)
+        tops = [best_values(row, each) for row in steps.allowed]
+        rows, tokens = np.repeat(np.arange(len(tops)), [len(top) for top in tops]), np.concatenate(tops)
+        if len(moved):
+            pairs = [(rows, tokens), *((np.full(len(moved), row), moved) for row in range(len(tops)))]
+            rows, tokens = np.unique(np.hstack(pairs), axis=1)
+        scores = steps.allowed[rows, tokens].astype(np.float64)
+        is_asked = scores > -np.inf
+        for stop in apart:
+            is_asked &= tokens != stop
+        rows, tokens, scores = rows[is_asked], tokens[is_asked], scores[is_asked]
+        scores -= np.array(costs)[rows]
+        if len(moved):
+            scores -= [penalties.get(token, 0.0) for token in tokens.tolist()]
+        order = np.lexsort((tokens, rank[rows], -scores))
+        is_all = all(len(top) < each for top in tops)
+        order = order[given : None if is_all else count]  # those after them may come after some that were not looked at
+        yield from zip(scores[order].tolist(), rows[order].tolist(), tokens[order].tolist(), strict=True)
+        if is_all:
+            return
+        given, count = count, 2 * count
+
+
+def best_values(row: np.ndarray, count: int) -> np.ndarray:
+    """The tokens of the greatest values of float32 [V] above -inf."""
+    found = np.empty(min(count, len(row)), np.int64)
+    return found[: entries.best_values(entries.address_of(row), len(row), len(found), entries.address_of(found))]

@@ -26,3 +26,9 @@ def allowed_sum(values: np.ndarray, mask: np.ndarray | None) -> float:
     """The sum of those float32 values [V] whose bit is set in the mask, int32 [words]; of all if it is None."""
     chosen = values if mask is None else values[mask_bits(mask[None], len(values))[0]]
     return float(chosen.astype(np.float64).sum())
+
+
+def best_values(values: np.ndarray, count: int) -> np.ndarray:
+    """The indexes of the `count` greatest of float32 [V] above -inf, best first; ties in order."""
+    order = np.argsort(-values, kind="stable")
+    return order[values[order] > -np.inf][:count]

@@ -3,7 +3,7 @@
     gl.Draft("recycle", tree=RECYCLED)     # its tree of 80 nodes
 
 A table has the best successors of each token, and of each two, of those that the grammar allowed. It is written at every forward,
-by what the model says at each token that it reads, and by what followed in the text; it is read as a tree. It costs a mask and a
+by what the model says at each token that it reads, and by what followed in the answer; it is read as a tree. It costs a mask and a
 partial sort of each row of logits, and a few megabytes. Of no use for texts that seldom repeat a token in a like place, or where
 each id read costs, as on a CPU.
 """
@@ -37,7 +37,8 @@ class Recycle(NodeDrafter):
         self._growths = self.by_row()  # what the target reads next
 
     def learn(self, row: Row, tokens: Sequence[int]) -> None:
-        for at in range(max(1, len(row.ids) - len(tokens)), len(row.ids)):
+        """What followed in the answer. The prompt's own words are no output of the model."""
+        for at in range(max(len(row.spec.prompt) + 1, len(row.ids) - len(tokens)), len(row.ids)):
             self._note(row.ids[max(0, at - 2) : at], row.ids[at : at + 1])
 
     def finish(self, growth: DraftBuilder) -> None:

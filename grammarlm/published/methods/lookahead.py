@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_integer, check_number
 from grammarlm.decoding.logits.entropy import entropy_of
 from grammarlm.decoding.methods.searches.search import search
 from grammarlm.decoding.result import Result
 from grammarlm.decoding.tree.steps import Dead, Steps
-from grammarlm.decoding.tree.tree import Tree, came_to_nothing, ended, grown
+from grammarlm.decoding.tree.tree import Tree, came_to_nothing, continuations
 
 from .stepped import Continuation, SteppedAnswer
 
@@ -45,16 +43,16 @@ def lookahead(tree: Tree, n: int, *, entropy: float = 1.0, width: int = 3, depth
 
 def looked_at(answer: SteppedAnswer, steps: Steps, width: int, depth: int) -> Continuation:
     """The best of the most probable tokens, with the distributions after it that are known by now."""
-    tree, scores, text, left = answer.tree, steps.allowed.astype(np.float64), steps.texts[0], steps.log_left()
-    rivals = sorted(ended(tree, steps, scores) + grown(tree, steps, scores, width))
+    tree, text, left = answer.tree, steps.texts[0], steps.log_left()
+    rivals = continuations(tree, steps, [0.0], width)
     if not rivals:
         raise Dead(text, came_to_nothing(tree, steps, left))
     greedy = replace(answer.sampling, temperature=0.0)
-    continuations = []
+    followed = []
     for one in rivals[:width]:
         own = steps.log_end(0, tree.stops) if one.text == text else float(steps.model[0, one.text.token])
-        continuations.append(Continuation(one.text, greedy, own, 1, one.is_over))
-    starts = {id(one): (one.text, one.is_over) for one in continuations}
-    best = answer.continued(continuations, depth)
+        followed.append(Continuation(one.text, greedy, own, 1, one.is_over))
+    starts = {id(one): (one.text, one.is_over) for one in followed}
+    best = answer.continued(followed, depth)
     start, is_over = starts[id(best)]
     return Continuation(start, answer.sampling, is_over=is_over, known=best.known)

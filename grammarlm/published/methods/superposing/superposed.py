@@ -22,11 +22,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from grammarlm.decoding.arguments import MOST_ANSWERS, check_function, check_integer, check_number
 from grammarlm.decoding.tree.steps import Dead, Steps
-from grammarlm.decoding.tree.tree import Candidate, Tree, came_to_nothing, ended, grown
+from grammarlm.decoding.tree.tree import Candidate, Tree, came_to_nothing, continuations
 
 from .ngrams import Ngrams, said
 from .superposed_rows import SuperposedSearch, SuperposedTree
@@ -68,8 +66,7 @@ def continued(
     tree: Tree, draft: Candidate, steps: Steps, width: int, share: float, ngrams: Ngrams | None
 ) -> list[Candidate]:
     """The best tokens of the draft's own mask, and its end."""
-    scores = -draft.cost + steps.allowed.astype(np.float64)
-    found = ended(tree, steps, scores) + grown(tree, steps, scores, width)
+    found = continuations(tree, steps, [draft.cost], width)
     if ngrams is None or not found:
         return found
     stop = tree.vocab.stop_ids[0]
