@@ -3,8 +3,9 @@
 usage: GRAMMARLM_DATA=... PYTHONPATH=FOLDER_WITH_ARCTIC python -m benchmarks.drafts [--drafters D ...] [--tasks T ...]
 
 Forwards, accepted tokens and times of each drafter, with the grammar of the answers and without it; every answer is compared with
-the one without a draft. Rows of other packages, and masks by other engines, where these are installed. The masks are those of the
-embedded tokenizer and of Llama 3.1's, where GRAMMARLM_DATA has it.
+the one without a draft. Then prompts of all tasks together, 1, 4 and 16 answered at once: tokens a second. Rows of other packages,
+and masks by other engines, where these are installed. The masks are those of the embedded tokenizer and of Llama 3.1's, where
+GRAMMARLM_DATA has it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from grammarlm.decoding.systems import DRAFTERS
 
 from . import masks
 from .peers import PEERS, missing
-from .rows import TASKS, TRAINED, Cost, rows_of_task
+from .rows import TASKS, TRAINED, Cost, rows_at_once, rows_of_task
 
 Figures = dict[str, Any]
 HELD = ("under a grammar", "without a grammar")
@@ -48,6 +49,27 @@ def tables(found: Mapping[str, Mapping[str, Cost]]) -> list[str]:
         "Time without a draft by time with it:",
         by_task(found, lambda cost, none: f"{none.seconds / cost.seconds:.2f}"),
     ]
+
+
+def at_once_tables(found: Mapping[str, Mapping[str, Cost]]) -> list[str]:
+    """A column for each number of answers at once."""
+    return [
+        "Tokens a second, of all answers together:",
+        by_task(found, lambda cost, none: f"{cost.tokens / cost.seconds:.0f}"),
+        "Time without a draft by time with it:",
+        by_task(found, lambda cost, none: f"{none.seconds / cost.seconds:.2f}"),
+    ]
+
+
+def unequal(found: Mapping[str, Mapping[str, Cost]]) -> list[str]:
+    """What there is to say of answers that are not those without a draft."""
+    lines = [
+        f"{name}, {column}: {cost.differ} of {cost.answers} answers ({cost.differ / cost.answers:.1%}) are others"
+        for column, costs in found.items()
+        for name, cost in costs.items()
+        if cost.differ
+    ]
+    return ["\n".join(f"- {line}" for line in lines)] if lines else ["All answers are those without a draft."]
 
 
 def masks_of(tokenizers: Sequence[str]) -> tuple[Figures, list[str]]:
@@ -87,10 +109,14 @@ def measured(options: argparse.Namespace) -> tuple[Figures, list[str]]:
     for constrained, held in zip((True, False), HELD, strict=True):
         figures[held] = {}
         for task in options.tasks:
-            costs, said = rows_of_task(task, options.count, options.drafters, constrained, peers)
+            costs = rows_of_task(task, options.count, options.drafters, constrained, peers)
             figures[held][task] = {name: asdict(cost) for name, cost in costs.items()}
-            notes += [f"{held}, {line}" for line in said]
             print(f"{held}: {task}", flush=True)
+        figures[f"{held}, at once"] = {}
+        for at_once in options.at_once:
+            costs = rows_at_once(options.tasks, options.mixed, options.drafters, constrained, at_once)
+            figures[f"{held}, at once"][f"{at_once} at once"] = {name: asdict(cost) for name, cost in costs.items()}
+            print(f"{held}: {at_once} at once", flush=True)
     figures["masks"], more = masks_of(options.tokenizers)
     return figures, notes + more
 
@@ -99,7 +125,11 @@ def report_of(figures: Figures, notes: Sequence[str]) -> str:
     parts = []
     for held in HELD:
         found = {task: {name: Cost(**cost) for name, cost in costs.items()} for task, costs in figures[held].items()}
-        parts += [f"## {held.capitalize()}", *tables(found)]
+        parts += [f"## {held.capitalize()}", *tables(found), *unequal(found)]
+        together = {
+            n: {name: Cost(**cost) for name, cost in costs.items()} for n, costs in figures[f"{held}, at once"].items()
+        }
+        parts += [f"## {held.capitalize()}, several answers at once", *at_once_tables(together), *unequal(together)]
     parts += ["## Masks of a draft", table(*masks.table(figures["masks"]))]
     parts += ["\n".join(f"- {line}" for line in notes)] if notes else []
     return "\n\n".join([*parts, "![Forwards a token](drafts.png)"])
@@ -115,6 +145,10 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--tokenizers", nargs="+", default=tokenizers, help="of the masks: folders with tokenizer.json")
     parser.add_argument("--count", type=int, default=40, help="prompts a task (40)")
+    parser.add_argument(
+        "--at-once", nargs="+", type=int, default=[1, 4, 16], metavar="N", help="answers at once (1 4 16)"
+    )
+    parser.add_argument("--mixed", type=int, default=16, help="prompts a task where several are answered at once (16)")
     return parser.parse_args(words)
 
 

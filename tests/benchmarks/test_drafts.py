@@ -23,7 +23,7 @@ def plain():
 def test_rows_of_transformers_are_the_same_answers(peer, plain):
     if peers.missing(peers.PEERS[peer]):
         pytest.skip(peers.missing(peers.PEERS[peer]))
-    cost, texts = rows.peer_way(peer)(*gl.load_tiny(), ASKED, True)
+    cost, texts = rows.peer_way(peer)(*gl.load_tiny(), ASKED, True, 1)
     assert texts == plain[1]
     assert cost.tokens == cost.forwards + cost.accepted
     assert (
