@@ -1,6 +1,6 @@
 """Honest sampling: checks and variance of rejection under a predicate, and what methods make of the embedded model's answers.
 
-usage: python -m benchmarks.sampling_methods [--draws 400] [--prompts 15] [--parts rejection quality] [--methods NAME ...]
+usage: python -m benchmarks.sampling_methods [--draws 400] [--prompts 15] [--parts rejection quality spans] [--methods NAME ...]
 
 **Rejection.** Distributions over V tokens, each with a predicate, of which Z, the mass that it accepts, is known. For every variant
 of the weights: how many checks a draw takes, the mean of w / Z, which is 1, and the spread of the weight, sqrt(E[(w / Z - 1)^2]).
@@ -11,16 +11,24 @@ The checks up to the first acceptance are compared with the formula 1 + sum over
 genlm-control's samplers run on the same rows and predicates where it is installed.
 
 **Quality.** Prompts of the hard split, where the embedded model's greedy answer is often wrong, each under its answer's schema: the
-share that is right character for character, with Wilson's 95 % interval.
+share that is right character for character, with Wilson's 95 % interval; forwards, ids that the model reads, and seconds an answer.
+
+**Spans.** Records whose texts are words of the prompt: greedy under their schema, and with each text held to a run of the prompt's
+words (`gl.Substring`).
 """
 
 import argparse
 import asyncio
+import itertools
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
 
 import grammarlm as gl
 from benchmarks.report import table, write
@@ -190,6 +198,10 @@ METHODS = {
     "beam, 5": {"method": "beam", "beams": 5},
     "lookahead, above 0.5 nats": {"method": "lookahead", "entropy": 0.5},
     "trials, at most 6": {"method": "trials"},
+    "vote, 8 candidates": {"method": "vote", "candidates": 8, "temperature": 1.0},
+    "first_finish, 8 candidates": {"method": "first_finish", "candidates": 8, "temperature": 1.0},
+    "pool, 600 tokens": {"method": "pool", "budget": 600, "temperature": 1.0},
+    "best_first, 200 expansions": {"method": "best_first", "expansions": 200},
 }
 
 
@@ -205,18 +217,19 @@ def quality(prompts: int, methods: list[str]) -> tuple[dict, str]:
         gl.generate(model, some[0].prompt, tokenizer=tokenizer, grammar=grammars[form], max_tokens=160)
     figures, rows = {}, []
     for name in methods:
-        right, of, forwards, start = 0, 0, 0, time.perf_counter()
+        right, of, forwards, ids, start = 0, 0, 0, [0], time.perf_counter()
         for form, some in by_form.items():
-            found = gl.generate(
-                model,
-                [one.prompt for one in some],
-                tokenizer=tokenizer,
-                grammar=grammars[form],
-                max_tokens=160,
-                seed=1,
-                progress=False,
-                **METHODS[name],
-            )
+            with counted(model, ids):
+                found = gl.generate(
+                    model,
+                    [one.prompt for one in some],
+                    tokenizer=tokenizer,
+                    grammar=grammars[form],
+                    max_tokens=160,
+                    seed=1,
+                    progress=False,
+                    **METHODS[name],
+                )
             right += sum(out.text == one.answer for out, one in zip(found, some, strict=True))
             of += len(some)
             forwards += sum(out.stats.forwards for out in found)
@@ -228,19 +241,80 @@ def quality(prompts: int, methods: list[str]) -> tuple[dict, str]:
             "low": low,
             "high": high,
             "forwards": forwards / of,
+            "ids": ids[0] / of,
             "seconds": seconds,
         }
         interval = f"{100 * low:.0f}-{100 * high:.0f} %"
-        rows.append([name, f"{right} of {of}", interval, f"{forwards / of:.0f}", f"{seconds:.2f}"])
+        rows.append(
+            [name, f"{right} of {of}", interval, f"{forwards / of:.0f}", f"{ids[0] / of:.0f}", f"{seconds:.2f}"]
+        )
         print(rows[-1], flush=True)
-    return figures, table(["method", "right", "95 % interval", "forwards", "seconds each"], rows)
+    return figures, table(["method", "right", "95 % interval", "forwards", "ids", "seconds each"], rows)
+
+
+@contextmanager
+def counted(model: torch.nn.Module, ids: list[int]) -> Iterator[None]:
+    """Adds what the model reads to `ids`, padding included."""
+
+    def note(_: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        ids[0] += kwargs.get("input_ids", args[0] if args else None).numel()
+
+    hook = model.register_forward_pre_hook(note, with_kwargs=True)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+# ------------------------------------------------------------------ words of the prompt
+
+SPELLED = ("order", "address")  # records whose texts all stand in the prompt, one key after another
+
+
+def of_words(schema: dict[str, Any], prompt: str) -> Any:
+    """A record as json.dumps writes it without blanks, each text of which is a run of the prompt's words."""
+    words, record = gl.Substring(prompt.strip(), unit="word"), gl.Regex(r"\{")
+    for number, (key, value) in enumerate(schema["properties"].items()):
+        begin = ("," if number else "") + f'"{key}":'
+        if value.get("type") == "string" and "enum" not in value:
+            record = record + gl.Regex(begin + '"') + words + gl.Regex('"')
+        else:
+            record = record + gl.Regex(begin) + gl.JsonSchema(value, whitespace="compact")
+    return record + gl.Regex(r"\}")
+
+
+def spans(count: int) -> tuple[dict, str]:
+    model, tokenizer = gl.load_tiny()
+    records = (example("hard", index, "record") for index in itertools.count())
+    asked = list(itertools.islice((one for one in records if one.form in SPELLED), count))
+    schemas = {form: constraint(form)["schema"] for form in SPELLED}
+    held = {form: gl.JsonSchema(schema, whitespace="compact") for form, schema in schemas.items()}
+    ways = {
+        "under the schema": lambda one: held[one.form],
+        "texts are words of the prompt": lambda one: of_words(schemas[one.form], one.prompt),
+    }
+    figures, rows = {}, []
+    for name, grammar in ways.items():
+        right = 0
+        for one in asked:
+            out = gl.generate(model, one.prompt, tokenizer=tokenizer, grammar=grammar(one), max_tokens=160)
+            right += out.text == one.answer
+        low, high = Share(right, count).interval
+        figures[name] = {"right": right, "of": count, "low": low, "high": high}
+        rows.append([name, f"{right} of {count}", f"{100 * low:.0f}-{100 * high:.0f} %"])
+        print(rows[-1], flush=True)
+    return figures, table(["greedy", "right", "95 % interval"], rows)
+
+
+PARTS = ["rejection", "quality", "spans"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--prompts", type=int, default=15, help="of each task")
-    parser.add_argument("--parts", nargs="*", default=["rejection", "quality"], choices=["rejection", "quality"])
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--records", type=int, default=300, help="of the part spans")
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS)
     given = parser.parse_args()
     if "rejection" in given.parts:
@@ -258,6 +332,10 @@ def main() -> None:
         figures, text = quality(given.prompts, given.methods)
         title = f"The embedded model on {given.prompts} hard prompts of each of {', '.join(TASKS)}, under a schema"
         write("sampling_quality", title, figures, text, "sampling_methods")
+    if "spans" in given.parts:
+        figures, text = spans(given.records)
+        title = f"Records of the hard split, {given.records} prompts, greedy: texts held to words of the prompt"
+        write("sampling_spans", title, figures, text, "sampling_methods")
 
 
 if __name__ == "__main__":
