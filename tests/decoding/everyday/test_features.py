@@ -16,7 +16,7 @@ from tests.decoding.json_rebuilding import rebuilt
 
 torch = pytest.importorskip("torch")
 
-TOGETHER = 5  # answers to a prompt
+MOST_TOGETHER = 25  # answers to a prompt, which share its forwards
 SPARE = (0, 3, 10, 40, 100)  # tokens beyond those that an answer needs
 
 
@@ -47,10 +47,10 @@ def check_events(events: list[Any], out: Any) -> None:
         assert name is not None or value == out.value
 
 
-def asked_for(feature: Feature, number: int, rng: random.Random) -> dict[str, Any]:
+def asked_for(feature: Feature, number: int, together: int, rng: random.Random) -> dict[str, Any]:
     return {
         **feature.asked,
-        "n": TOGETHER,
+        "n": together,
         "max_tokens": feature.least + SPARE[number % len(SPARE)],
         "temperature": rng.choice([0.7, 1.0, 2.0]),
         "seed": rng.randrange(1000),
@@ -64,8 +64,9 @@ async def awaited(model: Any, prompt: Any, asked: dict[str, Any]) -> Any:
 def check_feature(name: str, count: int, model: Any, tokenizer: Any) -> Counter[str]:
     """How answers ended."""
     feature, rng, outcomes = FEATURES[name], random.Random(name), Counter[str]()
-    for number in range(-(-count // TOGETHER)):
-        asked = {**asked_for(feature, number, rng), "tokenizer": tokenizer}
+    together = min(count, MOST_TOGETHER)
+    for number in range(count // together):
+        asked = {**asked_for(feature, number, together, rng), "tokenizer": tokenizer}
         events: list[Any] = []
         if feature.is_streamed:
             *events, last = gl.stream(model, feature.prompt, **asked)
