@@ -287,7 +287,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([{"role": "user", "content": "a\ud800"}], {}, "half of a surrogate pair"),
     ([ASKED, {"content": "x"}], {}, "message 1 of the prompt has no role"),
     ([ASKED, "and?"], {}, "message 1 of the prompt is str: 'and?'; a message is"),
-    ([[ASKED], [{"role": "user", "content": 3}]], {}, "message 0 of prompt 1 of the list: content is int; it takes a text (json.dumps"),
+    ([[ASKED], [{"role": "user", "content": 3}]], {}, "1 of the list: content is int; it takes a text (json.dumps"),
     ([{"role": "user", "content": [{"type": "image_url"}]}], {}, "has a part of type 'image_url'; only parts of text"),
     ([ASKED, {"role": "assistant", "content": "", "tool_calls": [{"function": {}}]}], {}, "tool_calls is [{'function': {}}]; it"),
     ([ASKED, {"role": "assistant", "tool_calls": [{"name": "f", "arguments": {}}]}], {}, "ends with calls of tools; append"),
