@@ -21,6 +21,8 @@ NAMES = (
     "sampling_methods",
     "items",
     "generate",
+    "answers",
+    "server",
     "suffix_store",
     "drafts",
     "canvases",

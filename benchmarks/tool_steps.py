@@ -17,6 +17,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -70,11 +71,12 @@ def events(vocab, calls, rounds):
         for _ in range(rounds):
             reader, times = AnswerEvents(0, spec), []
             for token in tokens:
+                step = SimpleNamespace(token=token, data=spec.bytes_of(token), held=0)
                 begun = time.thread_time()
-                for _ in reader.more(token, spec.bytes_of(token)):
+                for _ in reader.more(step):
                     pass
                 times.append((time.thread_time() - begun) * 1e6)
-            for _ in reader.end(is_complete=True):
+            for _ in reader.end([spec.bytes_of(token) for token in tokens], is_complete=True):
                 pass
             took.append(times)
         times = np.min(took, axis=0)

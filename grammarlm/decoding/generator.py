@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from grammarlm.decoding.readers.kept import KeptTexts
@@ -17,6 +17,7 @@ from .argument_types import Model, Prompts, Schema
 from .arguments import check_integer, check_vocabulary
 from .compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
 from .generate import generate, method_for, method_of
+from .live.asynchronous import MOST_WAITING, agenerate, astream
 from .request import compile_format
 from .settings import check_names
 from .stream import stream
@@ -29,6 +30,7 @@ class Generator:
         people("Ada, 36.").value
         people(["Tom, 41.", "Eva, 7."], temperature=0.8)         # generate()'s arguments; they override those above
         for event in people.stream("Ada, 36."): ...
+        await people.agenerate("Eva, 7.")                             # shares its forwards with what is awaited at the same time
 
     Of what a causal model has read, the `keep` last texts stay in its cache: the next turn of a conversation reads what is new,
     and prompts that begin alike read their beginning once. `clear()` drops them; call it where a model acts otherwise without
@@ -65,6 +67,14 @@ class Generator:
     def stream(self, prompt: Prompts, **arguments: Any) -> Iterator[Event]:
         """As gl.stream()."""
         return stream(self.model, prompt, **self._with(arguments))
+
+    async def agenerate(self, prompt: Prompts, *, max_waiting: int = MOST_WAITING, **arguments: Any) -> Any:
+        """As gl.agenerate(): what is awaited of the model at the same time shares its forwards, of other Generators, too."""
+        return await agenerate(self.model, prompt, max_waiting=max_waiting, **self._with(arguments))
+
+    def astream(self, prompt: Prompts, *, max_waiting: int = MOST_WAITING, **arguments: Any) -> AsyncIterator[Event]:
+        """As gl.astream()."""
+        return astream(self.model, prompt, max_waiting=max_waiting, **self._with(arguments))
 
     def clear(self) -> None:
         """Drops what is kept of the texts before."""

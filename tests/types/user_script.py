@@ -51,6 +51,13 @@ except gl.GrammarError as error:
 for event in gl.stream(model, "Ada", choices=["a", "b"]):
     print(event.kind, event.text)
 people = gl.Generator(model, Order, max_tokens=80)
+
+
+async def awaited() -> list[str]:
+    out = await people.agenerate("Ada, 36.\n", max_waiting=8)
+    return [out.text, *[event.text async for event in people.astream("Ada, 36.\n")]]
+
+
 best = gl.generate(model, "Ada", choices=["a", "b"], method="beam", beams=3)
 filled = gl.generate(model, "Ada", choices=["a", "b"], sampler="entropy", steps=4)
 

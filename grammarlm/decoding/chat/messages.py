@@ -71,7 +71,8 @@ def _content(content: Any, where: str) -> str | None:
         return content
     if not isinstance(content, (list, tuple)):
         raise TypeError(
-            f"{where}: content is {type(content).__name__}; it takes a text, or a list of parts that are texts"
+            f"{where}: content is {type(content).__name__}; it takes a text (json.dumps of other values), or a list of parts that "
+            "are texts"
         )
     texts = []
     for part in content:

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from grammarlm.decoding.loop.loop import Decoding
 from grammarlm.decoding.methods.masked import start
+from grammarlm.decoding.readers.kept import KeptTexts
 
 from .calls import Answer, Call
 
@@ -60,11 +61,12 @@ class Companies:
     def begin(self, prompts: Sequence[Begin]) -> None:
         """These prompts are read, each with those of its kind; then their texts are among the others."""
 
-        def key(begin: Begin) -> tuple[Kind, int]:
-            return kind_of(begin[0]), begin[0].request.n
+        def key(begin: Begin) -> tuple[Kind, int, int]:
+            request = begin[0].request
+            return kind_of(begin[0]), request.n, id(request.specs[0].settings.cache)  # what a Generator has kept
 
         known = len(self._companies)
-        for (kind, _), group in groupby(sorted(prompts, key=key), key):
+        for (kind, *_), group in groupby(sorted(prompts, key=key), key):
             self._begin(list(group), kind, is_alone=False)
         self._read(self._companies[known:])
 
@@ -131,7 +133,8 @@ class Companies:
 
 def kind_of(call: Call) -> Kind:
     spec = call.request.specs[0]
-    return spec.vocab.size, spec.settings.cache or ""
+    cache = spec.settings.cache
+    return spec.vocab.size, (cache.cache if isinstance(cache, KeptTexts) else cache) or ""
 
 
 def answers_of(call: Call, numbers: Iterable[int]) -> list[Answer]:

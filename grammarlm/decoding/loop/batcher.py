@@ -41,8 +41,6 @@ class Batcher:
         self._next = len(reader.beginnings)  # the first prompt that waits
         self._wasted = 0  # turns of places that stay empty while prompts wait
         self._groups: Groups[Row] = Groups()
-        cache = specs[0].settings.cache
-        self._kept = cache if isinstance(cache, KeptTexts) else None  # where texts that have ended are kept
         self.reader = reader
         # Unfinished rows. Until its first forward one row stands for all n samples of a prompt: they share the prefill.
         self.live = self._begun(reader, range(self._next))
@@ -111,11 +109,18 @@ class Batcher:
         """Those of the batch that have ended."""
         gone = [row for row in self.batch if row.finish_reason is not None]
         if gone:
-            if self._kept is not None:
-                self._kept.add(
-                    self.reader, [at for at, row in enumerate(self.batch) if row.finish_reason not in (None, GIVEN_UP)]
-                )
+            self._keep()
             self._groups.drop(gone)
             self.live = [row for row in self.live if row.finish_reason is None]
             self.batch = [row for row in self.batch if row.finish_reason is None]
         return gone
+
+    def _keep(self) -> None:
+        """Texts of the batch that have ended, where the next call may go on from them."""
+        ended: dict[KeptTexts, list[int]] = {}
+        for at, row in enumerate(self.batch):
+            cache = row.spec.settings.cache
+            if isinstance(cache, KeptTexts) and row.finish_reason not in (None, GIVEN_UP):
+                ended.setdefault(cache, []).append(at)
+        for kept, numbers in ended.items():
+            kept.add(self.reader, numbers)

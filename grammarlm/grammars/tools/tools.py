@@ -154,7 +154,10 @@ class Tools(Derived):
         if not self.thinks:
             return specials.grammar(self.no_thought) | "" if self.no_thought else Literal("")
         if form is None:
-            raise UnsupportedFeature(f"the format {self.format.name!r} has no reasoning; leave reasoning= out")
+            raise UnsupportedFeature(
+                f"the format {self.format.name!r} has no reasoning; leave reasoning= out, or name a format that has, such as "
+                "'hermes' (tool_format= of gl.generate, format= of gl.Tools)"
+            )
         begin = Literal("") if self.opened == "open" else specials.grammar(form[0])
         marks, end = list(filter(None, [*self.marks(), mark_of(form[1])])), specials.grammar(form[1])
         most = None if self.reasoning is True else self.reasoning

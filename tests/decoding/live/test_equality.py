@@ -2,10 +2,12 @@
 
 import asyncio
 import random
+from functools import partial
 
 import pytest
 
 import grammarlm as gl
+from grammarlm.decoding.readers.kept import LEAST, KeptTexts
 from tests.counts import record_counts, tiers
 from tests.decoding.random_models import encoder_decoder, random_model
 from tests.rounding import embedded_model
@@ -46,10 +48,10 @@ def asked_of(rng, prompts, options):
     return prompt, {"seed": rng.randrange(1000), "max_tokens": 40, **rng.choice(ASKED), **options}
 
 
-async def called(model, prompt, options, arrives, leaves):
+async def called(ask, prompt, options, arrives, leaves):
     """The answer to a call that comes after `arrives` seconds; None where it is cancelled `leaves` seconds later."""
     await asyncio.sleep(arrives)
-    task = asyncio.create_task(gl.agenerate(model, prompt, **options))
+    task = asyncio.create_task(ask(prompt, **options))
     if leaves is None:
         return await task
     await asyncio.wait([task], timeout=leaves)
@@ -57,22 +59,23 @@ async def called(model, prompt, options, arrives, leaves):
     return (await asyncio.gather(task, return_exceptions=True))[0] if task.done() else None
 
 
-async def called_together(model, calls, rng, at_once, spread):
+async def called_together(ask, calls, rng, at_once, spread):
     """The answers to calls, so many at once, a fifth of which are cancelled at some time."""
     places = asyncio.Semaphore(at_once)
 
     async def one(prompt, options):
         leaves = rng.random() * spread if rng.random() < 0.2 else None
         async with places:
-            return await called(model, prompt, options, rng.random() * spread, leaves)
+            return await called(ask, prompt, options, rng.random() * spread, leaves)
 
     return await asyncio.gather(*(one(*each) for each in calls))
 
 
-def check_answers(model, prompts, options, calls, at_once, record_property):
+def check_answers(model, prompts, options, calls, at_once, record_property, ask=None):
+    """`ask`: what is awaited in place of gl.agenerate, with the model that it is asked of."""
     rng = random.Random(at_once)
     wanted = [asked_of(rng, prompts, options) for _ in range(calls)]
-    found = asyncio.run(called_together(model, wanted, rng, at_once, spread=0.05))
+    found = asyncio.run(called_together(ask or partial(gl.agenerate, model), wanted, rng, at_once, spread=0.05))
     answered = [at for at, out in enumerate(found) if out is not None and not isinstance(out, asyncio.CancelledError)]
     assert len(answered) >= calls // 2
     for at in answered:
@@ -87,6 +90,34 @@ def check_answers(model, prompts, options, calls, at_once, record_property):
 def test_random_weights(kind, at_once, calls, tokenizer, record_property):
     model = random_model(kind, len(tokenizer), **KINDS[kind])
     check_answers(model, PROMPTS, {"tokenizer": tokenizer}, calls, at_once, record_property)
+
+
+LONG = "the hat and the cat sat at the cat in a 100 year old café, and in 2024 the hat sat at a hat"
+
+
+@tiers("calls", 16, 300)
+@pytest.mark.parametrize("at_once", [1, 3, 16])
+@pytest.mark.parametrize("kind", ["Llama", "Mistral"])
+def test_generators_of_one_model(kind, at_once, calls, tokenizer, record_property):
+    """Each keeps what it has read for its next calls, which begin with the texts of those before; their calls share forwards."""
+    model = random_model(kind, len(tokenizer), **KINDS[kind])
+    rng, prompts = random.Random(at_once), [LONG[:end] for end in range(20, len(LONG), 5)]
+    generators = [gl.Generator(model, tokenizer=tokenizer, keep=keep) for keep in (2, 3)]
+    read = []
+
+    def ask(prompt, **options):
+        return rng.choice(generators).agenerate(prompt, **options)
+
+    def noted(self, prompts, room):
+        reader = open_kept(self, prompts, room)
+        read.extend(map(len, reader.beginnings))
+        return reader
+
+    open_kept = KeptTexts.open
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KeptTexts, "open", noted)
+        check_answers(model, prompts, {"tokenizer": tokenizer}, calls, at_once, record_property, ask)
+    assert kind != "Llama" or min(read) < LEAST  # of no whole prompt
 
 
 @tiers("calls", 16, 100)
@@ -129,6 +160,19 @@ def test_events_are_those_of_stream(asked, model, tokenizer):
         assert facts(end.result) == facts(last.result)
         for row in range(asked.get("n", 1)):  # the events of several answers come in another order
             assert [repr(one) for one in told if one.row == row] == [repr(one) for one in expected if one.row == row]
+
+
+def test_events_of_a_generator_are_those_of_its_stream(model, tokenizer):
+    people = gl.Generator(model, PERSON, tokenizer=tokenizer, seed=7, max_tokens=60)
+
+    async def events(prompt):
+        return [event async for event in people.astream(prompt, temperature=0.7)]
+
+    for prompt in PROMPTS:
+        *told, end = asyncio.run(events(prompt))
+        *expected, last = people.stream(prompt, temperature=0.7)
+        assert facts(end.result) == facts(last.result)
+        assert list(map(repr, told)) == list(map(repr, expected))
 
 
 def test_retries_are_those_of_generate(model, tokenizer):

@@ -99,6 +99,28 @@ def test_calls_that_wait_share_forwards():
     assert [len(text) for text in found] == [6, 2, 3]
 
 
+def test_calls_of_several_generators_share_forwards():
+    async def main():
+        model = Gated()
+        words, numbers = (
+            gl.Generator(model, gl.Regex(pattern), vocab=VOCAB, forced="off") for pattern in ("[a-z]{4}", "[0-9]{4}")
+        )
+        first = asyncio.create_task(words.agenerate([1, 65]))
+        await until(lambda: model.read)
+        second = asyncio.create_task(numbers.agenerate([2, 65]))
+        await queued(1, model)
+        with pytest.raises(gl.TooManyCalls, match="max_waiting is 1"):
+            await words.agenerate([3, 65], max_waiting=1)
+        await model.let(3)
+        assert model.read == [[1], [1], [2], [1, 2]]
+        model.open()
+        return [out.text for out in await asyncio.gather(first, second)]
+
+    word, number = asyncio.run(main())
+    assert word.isalpha()
+    assert number.isdigit()
+
+
 def test_a_call_that_is_cancelled_leaves_before_the_next_forward():
     async def main():
         model = Gated()

@@ -1,5 +1,6 @@
 """Texts kept from call to call: the logits are those of whole prompts, and what they have in common is not read again."""
 
+import asyncio
 import random
 
 import pytest
@@ -118,6 +119,22 @@ def test_the_next_turn_of_a_conversation_reads_what_is_new(monkeypatch):
             assert own[0] < 0.25 * read[0]
         assert own[1:] == read[1:]
         messages += [mine.message, {"role": "user", "content": "And Tom?"}]
+
+
+def test_an_awaited_turn_reads_what_is_new(monkeypatch):
+    model, _ = gl.load_tiny()
+    read = read_ids(model, monkeypatch)
+    chat = gl.Generator(model, max_tokens=12)
+    messages = [{"role": "user", "content": "Ada, 36, lives in Rome and likes long walks. " * 4}]
+
+    async def turn():
+        del read[:]
+        messages.append((await chat.agenerate(messages)).message)
+        messages.append({"role": "user", "content": "And Tom?"})
+        return read[0]
+
+    whole, *new = [asyncio.run(turn()) for _ in range(3)]
+    assert max(new) < 0.25 * whole
 
 
 def test_texts_of_a_batch_are_kept_as_they_end(monkeypatch):

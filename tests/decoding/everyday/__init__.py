@@ -1,0 +1,1 @@
+"""What one uses every day, with many answers of random weights and of the embedded model."""
