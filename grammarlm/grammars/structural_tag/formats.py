@@ -31,8 +31,9 @@ from grammarlm.grammars.tools.texts import one_of
 
 from .dispatch import Rule, dispatched, in_turns, rule_of
 from .fields import FORMATS, read, wrong
-from .styles import STYLES, entries_of
+from .styles import ELEMENTS, STYLES, entries_of
 from .tokens import TokensByName
+from .without import without_texts
 
 DEEPEST = 100  # formats within each other
 
@@ -125,20 +126,21 @@ class Formats:
         return Ebnf(given.grammar) if given.syntax == "ebnf" else Lark(given.grammar)
 
     def _json_schema(self, given: SimpleNamespace) -> Grammar:
-        if self._texts(given.excludes):
-            raise placed_error(
-                UnsupportedFeature(f"{brief(given.excludes)} is not supported here"), f"{given.at}/excludes"
-            )
+        excludes = self._texts(given.excludes)
         most = given.max_whitespace_cnt
         whitespace = None if most is None else rf"[ \n\r\t]{{0,{most}}}"
         order = "any" if given.any_order else "schema"
         schema = JsonSchema(given.json_schema, whitespace=whitespace, property_order=order, extra="forbid")
         if given.style == "json":
-            return schema
-        if given.style not in (*STYLES, "gemma"):
-            known = ", ".join(("json", *STYLES, "gemma"))
+            return without_texts(schema, excludes)
+        if given.style not in (*STYLES, *ELEMENTS):
+            known = ", ".join(("json", *STYLES, *ELEMENTS))
             raise wrong(f"{brief(given.style)} is no style; there are {known}", f"{given.at}/style")
-        return entries_of(given.style, schema, self.specials, given.at, most)
+        if excludes and given.style in ELEMENTS:
+            raise placed_error(
+                UnsupportedFeature(f"{brief(given.excludes)} is not supported in this style"), f"{given.at}/excludes"
+            )
+        return entries_of(given.style, schema, self.specials, given.at, most, excludes)
 
     def _qwen_xml_parameter(self, given: SimpleNamespace) -> Grammar:
         given.style = "qwen_xml"
