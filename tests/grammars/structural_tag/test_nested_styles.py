@@ -12,17 +12,19 @@ import grammarlm as gl
 from grammarlm.models.tiny import FOLDER as EMBEDDED
 
 VOCAB = gl.Vocabulary.from_tokenizer(EMBEDDED)
+ROW = {"type": "array", "items": {"enum": ["p", 2, True]}, "maxItems": 2}
+POINT = {"x": {"type": "number"}, "y": {"type": "string", "maxLength": 2}}
 NODE = {
     "type": "object",
     "properties": {
         "s": {"type": ["string", "null"]},
         "n": {"type": "integer", "minimum": 0},
-        "l": {"type": "array", "items": {"type": "array", "items": {"enum": ["p", 2, True]}, "maxItems": 2}, "minItems": 1},
-        "o": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "string", "maxLength": 2}}, "required": ["x"], "additionalProperties": False},
+        "l": {"type": "array", "items": ROW, "minItems": 1},
+        "o": {"type": "object", "properties": POINT, "required": ["x"], "additionalProperties": False},
     },
     "required": ["n"],
     "additionalProperties": False,
-}  # fmt: skip
+}
 
 
 def word(value: Any) -> str:
