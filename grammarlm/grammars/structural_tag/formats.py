@@ -22,6 +22,7 @@ from grammarlm.grammars.compose import Grammar, Literal
 from grammarlm.grammars.derived import Specials, sequence
 from grammarlm.grammars.ebnf.ebnf import Ebnf
 from grammarlm.grammars.ebnf.macros import python_pattern
+from grammarlm.grammars.items.special_token import Token
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.lark.grammar import Lark
 from grammarlm.grammars.regular.regex import Regex
@@ -203,12 +204,17 @@ class Formats:
     def _made(self, given: SimpleNamespace) -> Tag:
         begin, opening, _ = self._marker(given.begin, f"{given.at}/begin")
         if isinstance(given.end, list):
-            ends, last = Ends(tuple(filter(None, given.end))), one_of([*map(self.specials.grammar, given.end)])
+            ends, last = self._ends(given.end), one_of([*map(self.specials.grammar, given.end)])
         else:
             end, last, is_token = self._marker(given.end, f"{given.at}/end")
-            ends = Ends(tokens=(end,)) if is_token else Ends((str(end),) if end else ())
+            ends = Ends(tokens=(end,)) if is_token else self._ends([str(end)])
         body = sequence([self.of(given.content, f"{given.at}/content", ends), last])
         return Tag(given.at, begin, isinstance(given.begin, dict), opening, body)
+
+    def _ends(self, texts: list[str]) -> Ends:
+        """Of strings; one that is a special token ends tokens, too."""
+        pieces = ((text, self.specials.split(text)) for text in texts if text)
+        return Ends(tuple(filter(None, texts)), tuple(text for text, found in pieces if found == [Token(text)]))
 
     def _marker(self, value: Any, at: str) -> tuple[str | int, Grammar, bool]:
         """A string, or a token: as given, as a grammar, and whether it is a token."""
