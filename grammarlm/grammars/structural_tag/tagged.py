@@ -75,14 +75,15 @@ class ElementWriter(NestedWriter):
                 found.append((dictionary, self.container(shape)))
             elif isinstance(shape, shapes.ArrayShape):
                 found.append((array, self.container(shape)))
-            elif not isinstance(shape, shapes.StringShape):
-                is_word = isinstance(shape, shapes.Literal)
-                text = Literal(shape.text) if is_word else JsonSchema(self._number(shape), whitespace="compact")
-                found.append((other, joined(self._blanks, text, self._blanks)))
+            elif isinstance(shape, shapes.Literal):
+                found.append((other, joined(self._blanks, Literal(shape.text), self._blanks)))
+            elif isinstance(shape, shapes.NumberShape):
+                number = JsonSchema(self._number(shape), whitespace="compact")
+                found.append((other, joined(self._blanks, number, self._blanks)))
         if strings:
             kinds = frozenset(map(type_of, alternatives)) - {"string", "object", "array"}
-            text = RawStrings(strings) & Ban([self.elements.ends])
-            found.append((raw, text if self.elements.tells_kinds else unlike(text, kinds, ())))
+            raw_text = RawStrings(strings) & Ban([self.elements.ends])
+            found.append((raw, raw_text if self.elements.tells_kinds else unlike(raw_text, kinds, ())))
         return found
 
     def _entry(self, key: Grammar, name: str, alternatives: tuple[shapes.Shape, ...]) -> Grammar:
