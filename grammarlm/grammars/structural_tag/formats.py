@@ -22,6 +22,7 @@ from grammarlm.grammars.compose import Grammar, Literal
 from grammarlm.grammars.derived import Specials, sequence
 from grammarlm.grammars.ebnf.ebnf import Ebnf
 from grammarlm.grammars.ebnf.macros import python_pattern
+from grammarlm.grammars.items.special_token import Token
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.lark.grammar import Lark
 from grammarlm.grammars.regular.regex import Regex
@@ -31,8 +32,9 @@ from grammarlm.grammars.tools.texts import one_of
 
 from .dispatch import Rule, dispatched, in_turns, rule_of
 from .fields import FORMATS, read, wrong
-from .styles import STYLES, entries_of
+from .styles import ELEMENTS, STYLES, entries_of
 from .tokens import TokensByName
+from .without import without_texts
 
 DEEPEST = 100  # formats within each other
 
@@ -125,20 +127,21 @@ class Formats:
         return Ebnf(given.grammar) if given.syntax == "ebnf" else Lark(given.grammar)
 
     def _json_schema(self, given: SimpleNamespace) -> Grammar:
-        if self._texts(given.excludes):
-            raise placed_error(
-                UnsupportedFeature(f"{brief(given.excludes)} is not supported here"), f"{given.at}/excludes"
-            )
+        excludes = self._texts(given.excludes)
         most = given.max_whitespace_cnt
         whitespace = None if most is None else rf"[ \n\r\t]{{0,{most}}}"
         order = "any" if given.any_order else "schema"
         schema = JsonSchema(given.json_schema, whitespace=whitespace, property_order=order, extra="forbid")
         if given.style == "json":
-            return schema
-        if given.style not in (*STYLES, "gemma"):
-            known = ", ".join(("json", *STYLES, "gemma"))
+            return without_texts(schema, excludes)
+        if given.style not in (*STYLES, *ELEMENTS):
+            known = ", ".join(("json", *STYLES, *ELEMENTS))
             raise wrong(f"{brief(given.style)} is no style; there are {known}", f"{given.at}/style")
-        return entries_of(given.style, schema, self.specials, given.at, most)
+        if excludes and given.style in ELEMENTS:
+            raise placed_error(
+                UnsupportedFeature(f"{brief(given.excludes)} is not supported in this style"), f"{given.at}/excludes"
+            )
+        return entries_of(given.style, schema, self.specials, given.at, most, excludes)
 
     def _qwen_xml_parameter(self, given: SimpleNamespace) -> Grammar:
         given.style = "qwen_xml"
@@ -201,12 +204,17 @@ class Formats:
     def _made(self, given: SimpleNamespace) -> Tag:
         begin, opening, _ = self._marker(given.begin, f"{given.at}/begin")
         if isinstance(given.end, list):
-            ends, last = Ends(tuple(filter(None, given.end))), one_of([*map(self.specials.grammar, given.end)])
+            ends, last = self._ends(given.end), one_of([*map(self.specials.grammar, given.end)])
         else:
             end, last, is_token = self._marker(given.end, f"{given.at}/end")
-            ends = Ends(tokens=(end,)) if is_token else Ends((str(end),) if end else ())
+            ends = Ends(tokens=(end,)) if is_token else self._ends([str(end)])
         body = sequence([self.of(given.content, f"{given.at}/content", ends), last])
         return Tag(given.at, begin, isinstance(given.begin, dict), opening, body)
+
+    def _ends(self, texts: list[str]) -> Ends:
+        """Of strings; one that is a special token ends tokens, too."""
+        pieces = ((text, self.specials.split(text)) for text in texts if text)
+        return Ends(tuple(filter(None, texts)), tuple(text for text, found in pieces if found == [Token(text)]))
 
     def _marker(self, value: Any, at: str) -> tuple[str | int, Grammar, bool]:
         """A string, or a token: as given, as a grammar, and whether it is a token."""

@@ -61,7 +61,7 @@ class ToolFormat(Layout):
 def _layout_of(source: Source) -> Layout:
     """What is learned from a chat template; what it leaves out is in the response template, or in a file whose mark it has."""
     template = ChatTemplate(source.template, source.tokens)
-    files = [file for file in map(formats.read, formats.names()) if all(map(source.has, file.mark))]
+    files = [file for file in map(formats.read, formats.names()) if source.shows(file.mark, file.said)]
     for call_id in (None, *(file.layout.call_id for file in files if file.layout.call_id)):
         try:
             found = source.cleaned(learn(template, call_id))
@@ -69,7 +69,16 @@ def _layout_of(source: Source) -> Layout:
         except NoCalls as error:
             silent = error
     response = of_response_template(source.response)
-    layouts = [*([response] if response else []), *(file.layout for file in files)]
-    if not layouts or not is_silent(template):
+    if not (response or files) or not is_silent(template):
         raise silent
-    return layouts[0]
+    return response or _closest(files).layout
+
+
+def _closest(files: list[formats.File]) -> formats.File:
+    """The format that most marks tell of."""
+    best = max(len(file.mark + file.said) for file in files)
+    found = [file for file in files if len(file.mark + file.said) == best]
+    if len(found) > 1:
+        names = " and ".join(str(file.layout.name) for file in found)
+        raise GrammarError(f"it writes no calls, and has the marks of {names}")
+    return found[0]

@@ -162,6 +162,25 @@ def test_marks_are_looked_up_in_the_vocabulary_too() -> None:
         ToolFormat.of(Tokenizer(SILENT.replace("tools", "messages"), special=("<|tool_call_start|>",)))
 
 
+def test_a_vocabulary_is_no_mark_of_what_many_models_write() -> None:
+    """As models that were trained from Llama 3 or Qwen 2.5 to write lists of calls, with templates that write none."""
+    asks = SILENT + "<|start_header_id|>Return [name(key=value)]{# or [{'name': ..., \"arguments\": ...}] #}"
+    for special in (("<|python_tag|>",), ("<tool_call>", "</tool_call>")):
+        with pytest.raises(gl.UnsupportedFeature, match="writes no calls"):
+            ToolFormat.of(Tokenizer(asks, special=special))
+    told = SILENT + 'Call as {"name": name, "parameters": dictionary of values}<|start_header_id|>'
+    assert ToolFormat.of(Tokenizer(told, special=("<|python_tag|>",))).name == "llama3"
+    assert ToolFormat.of(SILENT + '<tool_call>{"name": ..., "arguments": ...}').name == "hermes"
+
+
+def test_marks_of_several_formats() -> None:
+    assert ToolFormat.of(SILENT + "[TOOL_CALLS]name[ARGS]").name == "mistral"
+    assert ToolFormat.of(SILENT + "[TOOL_CALLS]").name == "mistral_v3"
+    assert ToolFormat.of(SILENT + "<｜tool▁sep｜>```json").name == "deepseek_r1"
+    with pytest.raises(gl.UnsupportedFeature, match="the marks of glm and glm_4_7"):
+        ToolFormat.of(SILENT + "<arg_key><arg_value>")
+
+
 @pytest.mark.parametrize("wrong", [3, None, b"{{ messages }}", ["{{ messages }}"]])
 def test_what_is_no_tokenizer(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"ToolFormat\.of\(\) takes a transformers tokenizer, .* not "):

@@ -90,7 +90,7 @@ class Value:
         if types >= self.types:
             return self.schema
         schema = self.schema
-        return _part(schema, {"allOf": [schema.document()], "type": sorted(types)}, schema.registry)
+        return part_of(schema, {"allOf": [schema.document()], "type": sorted(types)}, schema.registry)
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class Arguments:
         def value(part: Any, where: str) -> Value:
             place = f"{pointer}/{where}"
             if _refers(part):
-                return Value(_part(schema, {"$ref": f"{WHOLE}#{quote(place)}"}, {WHOLE: document}), tool, place)
-            return Value(_part(schema, part, None), tool, place)
+                return Value(part_of(schema, {"$ref": f"{WHOLE}#{quote(place)}"}, {WHOLE: document}), tool, place)
+            return Value(part_of(schema, part, None), tool, place)
 
         values = {name: value(part, f"properties/{escape(name)}") for name, part in declared.items()}
         further = None if others is False else value(others, "additionalProperties")
@@ -152,7 +152,7 @@ def _object(document: Any, tool: str) -> tuple[dict[str, Any], str]:
     )
 
 
-def _part(whole: JsonSchema, schema: Any, registry: Mapping[str, Any] | None) -> JsonSchema:
+def part_of(whole: JsonSchema, schema: Any, registry: Mapping[str, Any] | None) -> JsonSchema:
     """A schema that is read as the whole one is."""
     return JsonSchema(
         schema,

@@ -11,7 +11,8 @@ those that it writes without escapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -31,7 +32,7 @@ from grammarlm.grammars.text import Ban
 from grammarlm.grammars.tools.texts import closed_by, end_mark, first_letters, joined, one_of, other_keys
 from grammarlm.grammars.tools.tool_format import Entries, Nested
 
-from .orders import in_order
+from .orders import MOST_IN_ANY_ORDER, any_order, in_order
 from .raw_strings import RawStrings
 
 NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
@@ -53,6 +54,9 @@ class Notation:
     words: tuple[tuple[str, str], ...] = ()  # null, true and false, where they are other words
     is_sorted: bool = False
     nulls: bool = True
+    is_any_order: bool = False  # may entries come in any order?
+    blanks: str = ""  # a pattern of the white space that may stand between all these
+    excludes: tuple[str, ...] = ()  # what strings and undeclared keys do not contain
 
     def word(self, text: str) -> str:
         return dict(self.words).get(text, text)
@@ -120,22 +124,33 @@ class NestedWriter:
         around = self.notation.object if is_object else self.notation.array
         inner = self._object(shape) if isinstance(shape, shapes.ObjectShape) else self._array(shape)
         self._open.pop()
-        return joined(self.specials.grammar(around[0]), inner, self.specials.grammar(around[1]))
+        return joined(self.specials.grammar(around[0]), inner, self._blanks, self.specials.grammar(around[1]))
+
+    @property
+    def _blanks(self) -> Grammar:
+        return Regex(self.notation.blanks) if self.notation.blanks else Literal("")
+
+    @property
+    def _gap(self) -> Grammar:
+        return joined(self._blanks, self.specials.grammar(self.notation.gap))
+
+    def _free(self, start: str) -> Grammar:
+        return Free(self.notation, self.specials, start)
 
     def _strings(self, strings: tuple[shapes.StringShape, ...]) -> Grammar:
         marks = self.notation.strings
         if marks is None:
             return one_of([way for shape in strings for way in python_strings(shape)])
         left, right = map(self.specials.grammar, marks)
-        return joined(left, RawStrings(strings) & Ban([end_mark(marks[1])]), right)
+        return joined(left, RawStrings(strings) & Ban([end_mark(marks[1]), *self.notation.excludes]), right)
 
     def _object(self, shape: shapes.ObjectShape) -> Grammar:
-        required = len(shape.required)
+        form, required = self.notation, len(shape.required)
         is_any = shape.others == () or [part for part, _ in shape.others] == [shapes.EVERY_STRING]
         if shape.implied or shape.obligations or not is_any or shape.minimum > required or shape.maximum is not None:
             raise self._refused("an object with numbers, patterns or dependencies of keys")
         if shape.others and shape.others[0][1].is_anything and not shape.properties:
-            return Free(self.notation, self.specials, "entries")
+            return self._free("entries")
         names = sorted(shape.properties, key=str.lower) if self.notation.is_sorted else list(shape.properties)
         items = []
         for name in names:
@@ -148,12 +163,16 @@ class NestedWriter:
                 items.append((self._entry(Literal(name), name, alternatives), must))
         others = None
         if shape.others:
-            form = self.notation
             ends = form.key_ends | ({"\\"} if form.strings is None else set())
             key = other_keys(ends, shape.properties, form.entry[0], form.object[1])
             key = key if form.strings is not None else key & Regex(f"{PRINTED}']*")
+            key = key & Ban(list(form.excludes)) if form.excludes else key
             others = self._entry(key, "", self._alternatives(shape.others[0][1]))
-        return in_order(items, others, self.specials.grammar(self.notation.gap))
+        if not form.is_any_order or len(items) < 2:
+            return in_order(items, others, self._gap)
+        if len(items) > MOST_IN_ANY_ORDER:
+            raise self._refused(f"any order of more than {MOST_IN_ANY_ORDER} keys")
+        return any_order(items, others, self._gap)
 
     def _entry(self, key: Grammar, name: str, alternatives: tuple[shapes.Shape, ...]) -> Grammar:
         is_escaped = self.notation.strings is None and "\\" in name
@@ -161,7 +180,8 @@ class NestedWriter:
         if ends or not name.isprintable() or is_escaped:
             raise self._refused(f"the key {name!r:.80}")
         before, between, after = map(self.specials.grammar, self.notation.entry)
-        return joined(before, key, between, self.values(alternatives), after)
+        blanks = self._blanks
+        return joined(blanks, before, key, blanks, between, blanks, self.values(alternatives), after)
 
     def _array(self, shape: shapes.ArrayShape) -> Grammar:
         ways = shape.rest
@@ -170,9 +190,9 @@ class NestedWriter:
         if not ways:
             return Literal("")
         if ways[0].node.is_anything and not shape.minimum and shape.maximum is None:
-            return Free(self.notation, self.specials, "items")
-        item = self.values(self._alternatives(ways[0].node))
-        return Repeat(item, shape.minimum, shape.maximum, self.specials.grammar(self.notation.gap))
+            return self._free("items")
+        item = joined(self._blanks, self.values(self._alternatives(ways[0].node)))
+        return Repeat(item, shape.minimum, shape.maximum, self._gap)
 
     def _alternatives(self, node: shapes.Node) -> tuple[shapes.Shape, ...]:
         return ANY_VALUE if node.is_anything else node.alternatives
@@ -215,6 +235,11 @@ def python_strings(shape: shapes.StringShape) -> list[Grammar]:
     return [single, both & Regex(QUOTES[0]) & Regex(QUOTES[1]), double & Regex("(?s:.*'.*)")]
 
 
+def without(texts: Sequence[str]) -> str:
+    """A look-ahead: none of these texts begins here. With it before each character a pattern has none of them."""
+    return f"(?!{'|'.join(map(re.escape, texts))})" if texts else ""
+
+
 @dataclass(frozen=True)
 class Free(Grammar):
     """Entries of any object, or items of any array."""
@@ -224,32 +249,39 @@ class Free(Grammar):
     start: str
 
     def rules(self, tick: Callable[[], None]) -> cfg.Rules:
-        form, text = self.notation, self._text
+        form, text, blanks = self.notation, self._text, self._blanks
         call = {name: cfg.Call(name, 0) for name in ("value", "entries", "items", "entry")}
         first, further = (
             "".join(f"\\u{ord(letter):04x}" for letter in letters | {"\\"})
             for letters in (form.key_ends | form.closed_by, form.key_ends)
         )
         never = NOT_PRINTED if form.strings is None else ""
-        key = cfg.Pattern(f"(?:[^{first}{never}][^{further}{never}]*)?", 0)
+        no = without(form.excludes)
+        key = cfg.Pattern(f"(?:{no}[^{first}{never}](?:{no}[^{further}{never}])*)?", 0)
         bodies: dict[str, cfg.Node] = {
             "value": cfg.Alternatives(
                 (
                     *self._strings(),
                     cfg.Pattern(NUMBER, 0),
                     *(text(form.word(word)) for word in ("null", "true", "false")),
-                    cfg.Sequence((text(form.object[0]), call["entries"], text(form.object[1]))),
-                    cfg.Sequence((text(form.array[0]), call["items"], text(form.array[1]))),
+                    cfg.Sequence((text(form.object[0]), call["entries"], blanks, text(form.object[1]))),
+                    cfg.Sequence((text(form.array[0]), call["items"], blanks, text(form.array[1]))),
                 )
             ),
-            "entry": cfg.Sequence((text(form.entry[0]), key, text(form.entry[1]), call["value"], text(form.entry[2]))),
-            "entries": self._listed(call["entry"]),
-            "items": self._listed(call["value"]),
+            "entry": cfg.Sequence(
+                (text(form.entry[0]), key, blanks, text(form.entry[1]), blanks, call["value"], text(form.entry[2]))
+            ),
+            "entries": self._listed(cfg.Sequence((blanks, call["entry"]))),
+            "items": self._listed(cfg.Sequence((blanks, call["value"]))),
         }
         return cfg.Rules(self.start, bodies)
 
+    @property
+    def _blanks(self) -> cfg.Node:
+        return cfg.Pattern(self.notation.blanks, 0) if self.notation.blanks else cfg.Sequence(())
+
     def _listed(self, one: cfg.Node) -> cfg.Node:
-        further = cfg.Repeat(cfg.Sequence((self._text(self.notation.gap), one)), 0, None)
+        further = cfg.Repeat(cfg.Sequence((self._blanks, self._text(self.notation.gap), one)), 0, None)
         return cfg.Alternatives((cfg.Sequence(()), cfg.Sequence((one, further))))
 
     def _strings(self) -> list[cfg.Node]:
@@ -259,14 +291,17 @@ class Free(Grammar):
             both = rf"(?:{PRINTED}']|{ESCAPES}|\\')*"
             with_both = f"{both}(?:\"{both}\\\\'|\\\\'{both}\"){both}"
             return [cfg.Pattern(f"'(?:{unit}|\")*'|'{with_both}'|\"{unit}*'{other}*\"", 0)]
-        mark = "".join(f"\\u{ord(letter):04x}" for letter in end_mark(marks[1]))
-        inner = cfg.Pattern(f"(?s:(?:(?!{mark}).)*)", 0)
+        inner = cfg.Pattern(f"(?s:(?:{without([end_mark(marks[1]), *self.notation.excludes])}.)*)", 0)
         return [cfg.Sequence((self._text(marks[0]), inner, self._text(marks[1])))]
 
     def _text(self, text: str) -> cfg.Node:
-        pieces = self.specials.split(text)
-        parts = [cfg.Token(p.name, 0) if isinstance(p, Token) else cfg.Text(p.encode()) for p in pieces]
-        return cfg.Sequence(tuple(parts))
+        return cfg_text(text, self.specials)
+
+
+def cfg_text(text: str, specials: Specials) -> cfg.Node:
+    """The text, in which names of special tokens mean the tokens."""
+    parts = [cfg.Token(p.name, 0) if isinstance(p, Token) else cfg.Text(p.encode()) for p in specials.split(text)]
+    return cfg.Sequence(tuple(parts))
 
 
 ANY_VALUE: tuple[shapes.Shape, ...] = (

@@ -7,6 +7,7 @@ from grammarlm.grammars.repeat import Repeat
 from grammarlm.grammars.tools.texts import joined, one_of
 
 Items = list[tuple[Grammar, bool]]  # entries, and whether each must come
+MOST_IN_ANY_ORDER = 5  # keys: n of them are written in n! orders
 
 
 def in_order(items: Items, others: Grammar | None, gap: Grammar) -> Grammar:

@@ -19,6 +19,7 @@ from grammarlm.errors import GrammarError, UnsupportedFeature
 from grammarlm.grammars.choices import Choices
 from grammarlm.grammars.compose import Grammar, Literal
 from grammarlm.grammars.derived import Specials
+from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.regular.regex import Regex
 from grammarlm.grammars.text import Text
 from grammarlm.grammars.tools.texts import (
@@ -34,10 +35,9 @@ from grammarlm.grammars.tools.texts import (
 from grammarlm.grammars.tools.tool_format import Entries, Nested
 
 from .arguments import TYPES, Arguments, Value, type_of
-from .nested import PYTHON_WORDS, NestedWriter, notation_of
-from .orders import any_order, in_order
+from .nested import PYTHON_WORDS, NestedWriter, Notation, notation_of
+from .orders import MOST_IN_ANY_ORDER, any_order, in_order
 
-MOST_IN_ANY_ORDER = 5  # keys: n of them are written in n! orders
 STRING = frozenset(["string"])
 BLANKS = r"[ \t\r\n]*"  # JSON's white space
 LOOKS_LIKE = {
@@ -156,7 +156,7 @@ class EntryWriter:
             kind for kind in ("array", "object") if kind in entries.python or isinstance(entries.values, Nested)
         } & types
         for kind in sorted(apart):
-            notation, where = notation_of(entries, kind), f"{value.tool}: {value.pointer}"
+            notation, where = self._notation(kind), f"{value.tool}: {value.pointer}"
             if notation is None:
                 raise UnsupportedFeature(f"{where}: the format writes an {kind} in a notation that is not built")
             inner = NestedWriter(notation, self.specials, where)
@@ -168,14 +168,23 @@ class EntryWriter:
         is_raw = entries.strings != "json"
         rest = types - named - apart - (STRING if is_raw else frozenset())
         if rest:
-            ways.append(value.of_types(rest))
+            ways.append(self._json(value, rest))
         if is_raw and "string" in types:
             ways.append(self._raw(value, types - STRING))
         return one_of(ways)
 
+    def _notation(self, kind: str) -> Notation | None:
+        return notation_of(self.entries, kind)
+
+    def _json(self, value: Value, types: frozenset[str]) -> JsonSchema:
+        return value.of_types(types)
+
+    def _strings(self, value: Value) -> Grammar:
+        return value.strings
+
     def _raw(self, value: Value, others: frozenset[str]) -> Grammar:
         """The strings, which are none of what is read as a value of the other types."""
-        entries, strings = self.entries, value.strings
+        entries, strings = self.entries, self._strings(value)
         if isinstance(entries.strings, tuple):
             left, right = entries.strings
             marked = joined(
@@ -188,11 +197,11 @@ class EntryWriter:
             with_marks = (strings & has_one) & free_text([end_mark(right)])
             return one_of(
                 [
-                    _unlike(bare, others, entries.python),
+                    unlike(bare, others, entries.python),
                     joined(self.specials.grammar(left), with_marks, self.specials.grammar(right)),
                 ]
             )
-        return _unlike(strings & free_text(self._ends()), others, entries.python)
+        return unlike(strings & free_text(self._ends()), others, entries.python)
 
     def _ends(self) -> list[str]:
         """The marks that a raw string ends at."""
@@ -204,7 +213,7 @@ class EntryWriter:
         return found
 
 
-def _unlike(strings: Grammar, types: frozenset[str], python: Iterable[str]) -> Grammar:
+def unlike(strings: Grammar, types: frozenset[str], python: Iterable[str]) -> Grammar:
     looks = [LOOKS_LIKE[kind] for kind in sorted(types)]
     looks += [
         {"boolean": "True|False", "null": "None"}[kind]

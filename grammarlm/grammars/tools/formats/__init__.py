@@ -3,8 +3,9 @@
     names()            ["deepseek_r1", ..., "hermes", ...]
     read("hermes")     File(layout=Layout(name="hermes", ...), mark=("<tool_call>", ...), conversation=..., text=...)
 
-`mark` is what the chat template of such a model, or its vocabulary, has: by it a format is chosen for a template from which none is
-learned, since it writes no calls.
+`mark` is what the chat template of such a model, or its vocabulary, has, `said` what stands in the template itself: by them a
+format is chosen for a template from which none is learned, since it writes no calls. Models that were trained further keep the
+vocabulary and may write otherwise, so tokens that many of them have are no mark.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class File:
 
     layout: Layout
     mark: tuple[str, ...]
+    said: tuple[str, ...]
     conversation: tuple[tuple[Any, ...], ...]  # calls: (name, arguments) or (name, arguments, id)
     text: str  # what they are written as
 
@@ -45,7 +47,8 @@ def read(name: str) -> File:
     given = json.loads((resources.files(__name__) / (name + SUFFIX)).read_text("utf-8"))
     return File(
         layout=layout_of(name, given["format"]),
-        mark=tuple(given["mark"]),
+        mark=tuple(given.get("mark", ())),
+        said=tuple(given.get("said", ())),
         conversation=tuple(tuple(call) for call in given["conversation"]),
         text=given["text"],
     )

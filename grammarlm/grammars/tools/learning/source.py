@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,8 +29,10 @@ class Source:
     def __hash__(self) -> int:
         return hash((self.template, self.special))
 
-    def has(self, text: str) -> bool:
-        return text in self.template or text in self.special
+    def shows(self, marks: Iterable[str], said: Iterable[str]) -> bool:
+        """Whether the marks stand in the template or are special tokens, and what is said stands in the template."""
+        has_marks = all(text in self.template or text in self.special for text in marks)
+        return has_marks and all(text in self.template for text in said)
 
     def cleaned(self, layout: Layout) -> Layout:
         """The format without the tokens that stand for unknown ones: "" is the tokenizer's own."""
