@@ -4,13 +4,12 @@ long a string (lengths.py)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from grammarlm.masks.canvas.json.duplicate_keys.answers import NO_TOKENS, Answer
+from grammarlm.masks.canvas.json.duplicate_keys.marked_row import NO_TOKENS
 from grammarlm.masks.canvas.json.duplicate_keys.objects import Objects
 from grammarlm.masks.canvas.json.duplicate_keys.shown import is_shown
 from grammarlm.masks.canvas.json.duplicate_keys.spans import Run, all_spans
@@ -21,7 +20,6 @@ from grammarlm.masks.canvas.protocol import MASKED, Passes
 from .known_row import JsonRow
 from .lengths import Lengths, counted_to
 
-SHORT_ROW = 16  # tokens: there all is asked that may matter
 FEW_TRIES = 64  # completions looked at for single tokens of a longer row: what they leave open a commit decides
 
 
@@ -39,19 +37,12 @@ class Singles:
         """None where characters are counted, or no matter."""
         return self._row.grid.lengths(self._row.tokens, self._row.states)
 
-    def still_known(self, position: int, answer: Answer) -> Answer:
-        """Of an answer in a row with less tokens what says something here: that it holds is not known where a string may have no
-        room for a token."""
-        is_open = answer.shown is not None and self._lengths is not None and self._lengths.may_refuse(position)
-        return replace(answer, shown=None) if is_open else answer
-
-    def less(self, position: int, found: Answer) -> Answer:
-        """What may stand at a masked position, without those that make too long a string."""
+    def too_long(self, position: int, allowed: np.ndarray) -> np.ndarray:
+        """Of some classes at a masked position the tokens that make too long a string."""
         if self._lengths is None or not self._lengths.may_refuse(position):
-            return found
-        of, lead = self._row.classes.of, self._row.lead_between
-        long = self._lengths.refused(position, found.classes, of, found.refused, lead, self._counted_at)
-        return replace(found, refused=np.union1d(found.refused, long) if len(long) else found.refused, shown=None)
+            return NO_TOKENS
+        row = self._row
+        return self._lengths.refused(position, allowed, row.classes.of, row.lead_between, self._counted_at)
 
     def _counted_at(self, position: int, ids: np.ndarray, characters: int) -> np.ndarray:
         """bool: which of some tokens states allow that count so many characters."""
@@ -65,23 +56,22 @@ class Singles:
 
     # ------------------------------------------------------------------ keys
 
-    def again(self, position: int, known: Answer) -> np.ndarray:
-        """Of the tokens that are allowed at a masked position those that spell a given key again, with the given tokens beside
-        them, in the same object whatever else is filled in: the row is asked of a completion with each. In longer rows only if the
-        last completion has the key in the object."""
-        row, grid = self._row, self._row.grid
+    def again(self, row: JsonRow, position: int, allowed: np.ndarray, refused: np.ndarray) -> np.ndarray:
+        """Of the tokens of some classes at a masked position, without those that are refused, those that spell a given key again,
+        with the given tokens beside them, in the same object whatever else is filled in: the row is asked of a completion with
+        each. In longer rows only if the last completion has the key in the object."""
         suspects = self._spelling(position, None if self._is_short else self._last)
-        tokens = suspects[known.classes[row.classes.of[suspects]] & ~np.isin(suspects, known.refused)]
+        tokens = suspects[allowed[row.classes.of[suspects]] & ~np.isin(suspects, refused)]
         if not len(tokens):
             return NO_TOKENS
-        shown = set(grid.shown.of(np.array(row.tokens))[:, position].tolist())
+        shown = set(row.grid.shown.of(row.given)[:, position].tolist())
         return np.array(
             [t for t in tokens.tolist() if t not in shown and not is_shown(row, position, t, self._work)], np.int64
         )
 
     @cached_property
     def _is_short(self) -> bool:
-        return len(self._row.tokens) + self._row.grid.room <= SHORT_ROW
+        return self._row.grid.is_short(self._row.tokens)
 
     @cached_property
     def _work(self) -> Work:
@@ -120,4 +110,4 @@ class Singles:
     @cached_property
     def _keys(self) -> frozenset[bytes]:
         """That the row gives, or a matcher has read."""
-        return frozenset((*(span.key for span in all_spans(self._runs)), *self._row.grid.begun.keys))
+        return frozenset((*(span.key for span in all_spans(self._runs)), *self._row.grid.begun.every_key))
