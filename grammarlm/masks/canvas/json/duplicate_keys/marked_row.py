@@ -132,7 +132,8 @@ class MarkedRow:
         """May the key of mark 0 be in this place, in an object that has had it in one before? `other`: the row without marks."""
         if self._lattice.table is not other._lattice.table:
             return True
-        behind, first = span.behind, int(self._at[span.begin[0]])
+        behind, begin = span.behind, span.begin[0]
+        first = int(self._at[begin]) - len(self._marks.get((begin, 0), ()))
         part, end = self._row[first : self._at[behind]].tolist(), int(self._bytes[END])
         part.insert(len(part) - part[::-1].index(end), int(self._bytes[NEED]))
         sets = self._lattice.table.sets

@@ -1,8 +1,8 @@
 """The places of keys in one row, and around which of them marks tell what may stand at a position.
 
 A masked token may make a second place of a key: in short rows each is asked of a completion (shown.py), in others a commit refuses
-it. Marks tell what moves the ends of objects, so that two given places meet: they are set around keys that are given twice, with
-their quotes, and of which states without marks have a completion with both in one object.
+it. Marks tell what moves the ends of objects, so that two given places meet: they are set around keys that are given twice, but for
+a quote, and of which states without marks have a completion with both in one object.
 """
 
 from __future__ import annotations
@@ -51,9 +51,11 @@ class KeyPlaces:
         return [key for key in self.spans if self.is_twice(key)]
 
     def marked(self, keys: tuple[bytes, ...], given: bool = False) -> MarkedRow | None:
-        """The row with marks around the places of some keys; `given`: only those with both quotes. None: too many states."""
+        """The row with marks around the places of some keys; `given`: only those of _tight. None: too many states."""
         if (keys, given) not in self._rows:
-            spans = [(s, n) for n, key in enumerate(keys) for s in self.spans.get(key, ()) if s.is_given or not given]
+            spans = [
+                (s, n) for n, key in enumerate(keys) for s in (self._tight(key) if given else self.spans.get(key, ()))
+            ]
             self._rows[keys, given] = self._made(keys, spans)
         return self._rows[keys, given]
 
@@ -86,7 +88,7 @@ class KeyPlaces:
     def _meeting(self) -> Iterator[bytes]:
         """The keys given twice that can meet. What could not cannot where more tokens are given."""
         grid, here = self._grid, np.array(self._tokens)
-        places = {key: frozenset(s for s in self.spans[key] if s.is_given) for key in self.twins}
+        places = {key: frozenset(self._tight(key)) for key in self.twins}
         twice = {key: of for key, of in places.items() if len(of) + (key in self._had) > 1}
         before, known = grid.apart or (here, {})
         known = known if ((before == MASKED) | (before == here)).all() else {}
@@ -102,8 +104,16 @@ class KeyPlaces:
         row, free = self.marked((key,), given=True), self._free
         if row is None or free is None:
             return False
-        spans = [span for span in self.spans[key] if span.is_given]
-        return any(row.meets(span, free) for span in spans[0 if key in self._had else 1 :])
+        return any(row.meets(span, free) for span in self._tight(key)[0 if key in self._had else 1 :])
+
+    def _tight(self, key: bytes) -> list[Span]:
+        """The places of a key whose quotes are given, or left to a masked token with given ones beside it."""
+        return [span for span in self.spans.get(key, ()) if span.is_given or self._is_tight(span)]
+
+    def _is_tight(self, span: Span) -> bool:
+        (first, inside), (end, behind), tokens = span.begin, span.end, self._tokens
+        beside = [tokens[max(0, first - 2) : first]] * (not inside) + [tokens[end : end + 2]] * (not behind)
+        return all(some.count(MASKED) < 2 for some in beside)
 
     @cached_property
     def _free(self) -> MarkedRow | None:
