@@ -13,14 +13,14 @@ from grammarlm.masks.canvas.json.duplicate_keys.marked_row import NO_TOKENS
 from grammarlm.masks.canvas.json.duplicate_keys.objects import Objects
 from grammarlm.masks.canvas.json.duplicate_keys.shown import is_shown
 from grammarlm.masks.canvas.json.duplicate_keys.spans import Run, all_spans
-from grammarlm.masks.canvas.json.duplicate_keys.spelling import spelling_tokens
+from grammarlm.masks.canvas.json.duplicate_keys.spelling import spelling_tokens, tokens_inside
 from grammarlm.masks.canvas.json.duplicate_keys.witness import Work
 from grammarlm.masks.canvas.protocol import MASKED, Passes
 
 from .known_row import JsonRow
 from .lengths import Lengths, counted_to
 
-FEW_TRIES = 64  # completions looked at for single tokens of a longer row: what they leave open a commit decides
+FEW_TRIES = 16  # completions looked at for single tokens of a longer row: what they leave open a commit decides
 
 
 class Singles:
@@ -59,14 +59,23 @@ class Singles:
     def again(self, row: JsonRow, position: int, allowed: np.ndarray, refused: np.ndarray) -> np.ndarray:
         """Of the tokens of some classes at a masked position, without those that are refused, those that spell a given key again,
         with the given tokens beside them, in the same object whatever else is filled in: the row is asked of a completion with
-        each. In longer rows only if the last completion has the key in the object."""
-        suspects = self._spelling(position, None if self._is_short else self._last)
+        each. In longer rows only of tokens within a key, and if the last completion has it in the object."""
+        suspects = self._suspects(position)
         tokens = suspects[allowed[row.classes.of[suspects]] & ~np.isin(suspects, refused)]
-        if not len(tokens):
-            return NO_TOKENS
         shown = set(row.grid.shown.of(row.given)[:, position].tolist())
         return np.array(
             [t for t in tokens.tolist() if t not in shown and not is_shown(row, position, t, self._work)], np.int64
+        )
+
+    def _suspects(self, position: int) -> np.ndarray:
+        vocab, (before, after) = self._row.grid.vocab, self._beside.get(position, (None, None))
+        if before is None or after is None or not self._keys:
+            return NO_TOKENS
+        beside = before.to_its_end, after.from_its_begin
+        if self._is_short:
+            return spelling_tokens(vocab, self._keys, *beside)
+        return (
+            NO_TOKENS if self._last is None else tokens_inside(vocab, self._keys & self._last.beside(position), *beside)
         )
 
     @cached_property
@@ -75,28 +84,14 @@ class Singles:
 
     @cached_property
     def _work(self) -> Work:
-        return Work() if self._is_short else Work(FEW_TRIES, is_brief=True)
+        return Work() if self._is_short else Work(FEW_TRIES)
 
     @cached_property
     def _last(self) -> Objects | None:
         """The objects of the last completion, if it is one of this row."""
-        grid, given = self._row.grid, self._row.tokens
+        grid, given = self._row.grid, self._row.given
         row = grid.latest_read
-        is_one = row is not None and all(token in (MASKED, other) for token, other in zip(given, row, strict=True))
-        return grid.objects(row) if row is not None and is_one else None
-
-    def _spelling(self, position: int, last: Objects | None) -> np.ndarray:
-        """The tokens that spell a key of the row again: only those that `last` has in the object. In longer rows a quote of it is
-        theirs or given: where it may be masked, another token there makes another key of it, unless there is no other."""
-        before, after = self._beside.get(position, (None, None))
-        if before is None or after is None or not (self._is_short or last):
-            return NO_TOKENS
-        spelling = spelling_tokens(self._row.grid.vocab)
-        keys = self._keys if last is None else self._keys & last.beside(position)
-        found = spelling.of(keys, before.begins(self._is_short), after.ends(self._is_short)) if keys else []
-        tokens = {token for _, groups in found for group in groups for token in group}
-        tokens.update(spelling.two_keys.tolist() if after.starts and self._is_short else ())
-        return np.array(sorted(tokens), np.int64)
+        return grid.objects(row) if row is not None and ((given == MASKED) | (given == row)).all() else None
 
     @cached_property
     def _runs(self) -> list[Run]:

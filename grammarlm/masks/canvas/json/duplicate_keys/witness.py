@@ -57,9 +57,8 @@ class Refused(Exception):
 class Work:
     """What is left of a row's tries."""
 
-    def __init__(self, most: int = WORK, is_brief: bool = False) -> None:
-        """`is_brief`: rows of which repairs decide nothing are left open."""
-        self.left, self.is_brief = most, is_brief
+    def __init__(self, most: int = WORK) -> None:
+        self.left = most
 
     def spend(self) -> None:
         self.left -= 1
@@ -174,8 +173,6 @@ class Witness:
             and self._grid.follows_more(self._row.states)
         ):
             raise Refused(row)
-        if self._work.is_brief:
-            raise Undecided("a canvas: whether each completion has a key twice is not looked into")
         return self._branched(clash, row)
 
     def _mark(self, keys: Sequence[bytes]) -> bool:
