@@ -71,7 +71,7 @@ class Singles:
         vocab, (before, after) = self._row.grid.vocab, self._beside.get(position, (None, None))
         if before is None or after is None or not self._keys:
             return NO_TOKENS
-        beside = before.to_its_end, after.from_its_begin
+        beside = before.to_its_end(self._is_short), after.from_its_begin(self._is_short)
         if self._is_short:
             return spelling_tokens(vocab, self._keys, *beside)
         return (

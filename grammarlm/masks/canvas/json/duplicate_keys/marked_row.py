@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NOT_BEGUN = -1
 NOWHERE = -1e30  # a score
+MOST_KEPT = 256  # rows
 NO_TOKENS = np.zeros(0, np.int64)
 
 
@@ -45,7 +46,7 @@ class MarkedRow:
     ):
         """`spans`: places, each with the number of its key."""
         self._grid, self._tokens = grid, tokens
-        self._name = states, len(keys)
+        self._kind, self._name = (states, len(keys)), (states, keys, len(spans) > 0)
         self._marks: dict[Place, list[int]] = {}
         for span, number in spans:
             self._marks.setdefault(span.begin, []).append(BEGIN + number)
@@ -92,10 +93,14 @@ class MarkedRow:
 
     def _made(self, height: int) -> PlainRow:
         latest = self._grid.latest_marked
-        before = latest.get((self._name, height))
+        before = latest.get((self._name, height), latest.get((self._kind, height)))
         if before is not None and before.lattice.table is not self._lattice.table:
             before = None
-        found = latest[self._name, height] = PlainRow(self._lattice, self._row, before, height)
+        if len(latest) > MOST_KEPT:
+            latest.clear()
+        found = latest[self._name, height] = latest[self._kind, height] = PlainRow(
+            self._lattice, self._row, before, height
+        )
         return found
 
     @property

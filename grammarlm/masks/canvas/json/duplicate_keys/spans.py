@@ -46,15 +46,14 @@ class Run:
     def spans(self) -> list[Span]:
         return spans_of(self)
 
-    @property
-    def to_its_end(self) -> bytes:
-        """The text, with the quote that a masked token before it may have."""
-        return b'"' * self.has_left + self.begun + self.text
+    def to_its_end(self, may_be_masked: bool) -> bytes:
+        """The text, with the quote before a key that a matcher has begun; `may_be_masked`: or that of a masked token before it."""
+        is_begun = self.has_left and (may_be_masked or self.first == 0)
+        return b'"' * is_begun + self.begun + self.text
 
-    @property
-    def from_its_begin(self) -> bytes:
-        """And one after it."""
-        return self.text + b'"' * self.has_right
+    def from_its_begin(self, may_be_masked: bool) -> bytes:
+        """And with one after it."""
+        return self.text + b'"' * (self.has_right and may_be_masked)
 
     def place(self, offset: int) -> Place:
         if offset >= len(self.text):
