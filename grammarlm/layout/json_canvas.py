@@ -44,14 +44,12 @@ class Explore(Constants):
 # Marks: bytes of a row that are no text. A state stays as it is where nothing else is said.
 BEGIN = 0xF8  # and 3 more: where nothing of a key is read, it may be that of mark 0 to 3
 END = 0xC0  # where it has begun like that: if the key ends here, it is this key
-AVOID = 0xC1  # then the key may not end here
 NEED = 0xFF  # and all others are left out, those of objects that have not had the key before, too
 MOST_MARKS = 4
-MARKS_BEHIND = (END, AVOID, *range(BEGIN, BEGIN + MOST_MARKS))  # may stand between stop ids, too
+MARKS_BEHIND = (END, *range(BEGIN, BEGIN + MOST_MARKS))  # may stand between stop ids, too
 MARKS = (*MARKS_BEHIND, NEED)
-MARK = 56  # bit offset in the range of tracked keys: 0, FRESH: nothing is read, BEGUN + 2 m, ENDED + 2 m, AVOIDED
+MARK = 56  # bit offset in the range of tracked keys: 0, FRESH: nothing is read, BEGUN + 2 m, ENDED + 2 m
 FRESH, BEGUN, ENDED = 1, 2, 3
-AVOIDED = ENDED + 2 * MOST_MARKS
 RANGE = (1 << MARK) - 1
 
 STATE_WORDS = 7  # c, x and y as compared, frame, range of tracked keys; x and y

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
-from grammarlm.masks.canvas.json.duplicate_keys.bounds import Bounds
 from tests.counts import tiers
 from tests.masks.canvas.canvas_cases import json_case
 from tests.masks.canvas.canvas_law import Case, holes_of, ids_in
@@ -122,29 +121,3 @@ def test_rows_in_turn_that_are_alike_beside_a_masked_token(count: int, more: int
             partial = [-1 if at in holes else token for at, token in enumerate(row)]
             completable += check_row(canvas, case, partial + case.stop_ids[:1] * more)
     assert completable == 3 * len(keys)
-
-
-def test_only_positions_near_a_new_key_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A token that makes a key, which tokens far from it can spell, too: of those nothing else is asked than whether they do."""
-    asked, answer = list[int](), Bounds.answer
-
-    def counted(bounds: Bounds, position: int, older: Any) -> Any:
-        asked.append(position)
-        return answer(bounds, position, older)
-
-    monkeypatch.setattr(Bounds, "answer", counted)
-    case = json_case(LIST, [piece for piece in PIECES if b"\\" not in piece])  # with escapes they are asked again
-    item = (b'{"', b"b", b"a", b'":1', b"}", b",")
-    row = row_of(case, 3, b"[", *(item * 6)[:-1], b"]")
-    holes = [3 + len(item) * number for number in range(6)]
-    partial = [-1 if at in holes else token for at, token in enumerate(row)]
-    canvas, given = case.constraint.canvas(len(row)), holes[3]
-    for at in holes:
-        canvas.allowed(partial).row(at)
-    assert asked == holes
-    asked.clear()
-    partial[given] = row[given]
-    rows = [canvas.allowed(partial).row(at) for at in holes]
-    assert asked == [holes[2], holes[4]]
-    alone = case.constraint.canvas(len(row)).allowed(partial)
-    assert all(np.array_equal(mine, alone.row(at)) for at, mine in zip(holes, rows, strict=True))

@@ -23,12 +23,16 @@ class Begun(NamedTuple):
     characters: int = 0  # of a string
     is_string: bool = False  # in one that is no key
     key: bytes | None = None  # what is read of a key
-    keys: frozenset[bytes] = frozenset()  # without an entry, of objects that are open
+    keys: tuple[frozenset[bytes], ...] = ()  # of objects that are open, those without an entry; the innermost first
+
+    @property
+    def every_key(self) -> frozenset[bytes]:
+        return frozenset().union(*self.keys)
 
 
 def begun_of(configs: Iterable[Config]) -> Begun:
     """`configs`: of the schemas in which a matcher stands."""
-    characters, is_string, begun, keys = 0, False, None, set[bytes]()
+    characters, is_string, begun, keys = 0, False, None, list[set[bytes]]()
     for c, _, y, frames, key in chain.from_iterable(configs):
         kind = c & 31
         if kind == Kind.STRING:
@@ -37,9 +41,10 @@ def begun_of(configs: Iterable[Config]) -> Begun:
             begun = max(begun or b"", spelled(key) + escape_begun(c >> 5 & 63, y & ESCAPE))
         elif kind == Kind.WORD:
             is_string = True
-        for words, others, *_ in frames:
-            keys.update(() if words[Frame.ROW] & ARRAY_BIT else map(spelled, others))
-    return Begun(characters, is_string, begun, frozenset(keys))
+        keys += [set() for _ in range(len(frames) - len(keys))]
+        for had, (words, others, *_) in zip(keys, frames, strict=False):
+            had.update(() if words[Frame.ROW] & ARRAY_BIT else map(spelled, others))
+    return Begun(characters, is_string, begun, tuple(map(frozenset, keys)))
 
 
 def escape_begun(sub: int, escape: int) -> bytes:

@@ -20,10 +20,6 @@ class JsonGrid:
 
     def token_passes(self, tokens: Sequence[int], before: Passes | None) -> TokenPasses:
         rows, row, like = self._rows, list(tokens), before if isinstance(before, JsonPasses) else None
-        if like is not None and like.row.tokens == row:
+        if like is not None and like.row.grid is rows and like.row.tokens == row:
             return like
-        if like is None or like.row.grid is not rows:
-            return JsonPasses(settled(JsonRow(rows, row, rows.needed(row))))
-        found = JsonPasses(settled(JsonRow(rows, row, rows.needed(row), before=like.row)), like)
-        found.previous, like.previous = like, None  # or all rows before would be kept
-        return found
+        return JsonPasses(settled(JsonRow(rows, row, rows.needed(row))), like)

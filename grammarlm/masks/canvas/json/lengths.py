@@ -149,11 +149,10 @@ class Lengths:
         position: int,
         allowed: np.ndarray,
         class_of: np.ndarray,
-        known: np.ndarray,
         lead: Callable[[int, list[int], np.ndarray, list[int]], np.ndarray],
         counted: Callable[[int, np.ndarray, int], np.ndarray],
     ) -> np.ndarray:
-        """`allowed`: the classes at a masked position; `known`: tokens that are refused in any case, left out; `lead`: bool, which
+        """`allowed`: the classes at a masked position; `lead`: bool, which
         of some tokens lead on between others that stand from a position on; `counted`: bool, which of some tokens states allow at
         a position that count so many characters."""
         here = self._stretch(position)
@@ -161,7 +160,6 @@ class Lengths:
             return NO_TOKENS
         ids = self._long(here)
         ids = ids[allowed[class_of[ids]]]
-        ids = ids[~np.isin(ids, known)] if len(known) else ids
         ids = self._not_alone(position, ids, lead) if len(ids) else ids
         if not len(ids):
             return NO_TOKENS

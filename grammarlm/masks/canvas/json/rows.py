@@ -7,15 +7,12 @@ fewest characters of a string that masked tokens can be forced to have, against 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.errors import LimitExceeded
 from grammarlm.masks.canvas.classes import TokenClasses
-from grammarlm.masks.canvas.json.duplicate_keys.marked_row import MarkedRows
-from grammarlm.masks.canvas.json.duplicate_keys.marks import MarkedTable
 from grammarlm.masks.canvas.json.duplicate_keys.objects import Objects
 from grammarlm.masks.canvas.json.duplicate_keys.plain_tokens import PlainTokens
 from grammarlm.masks.canvas.json.duplicate_keys.read_rows import ReadRows
@@ -29,10 +26,10 @@ from grammarlm.masks.matcher import Matcher
 
 from .begun import begun_of
 from .lengths import Lengths, counted_to, fewest_characters
-from .texts import quotes_of
 
 if TYPE_CHECKING:
-    from grammarlm.masks.canvas.json.duplicate_keys.answers import PlainRow
+    from grammarlm.masks.canvas.json.duplicate_keys.plain_row import PlainRow
+    from grammarlm.masks.canvas.json.duplicate_keys.spans import Span
 
     from .unrolled_view import UnrolledView
 
@@ -42,6 +39,7 @@ SHORT_ROW = 16  # tokens
 EMPTY = b""  # the key that no token varies
 FEW_CONTROLS = 1 << 9  # of a lattice that knows the empty key in each short row
 FEW_STATES = 1 << 11  # of one that takes no long time
+MOST_MARKED = 64  # lattices
 
 
 def followed(states: States) -> int:
@@ -63,10 +61,12 @@ class JsonRows:
         self.latest_read: list[int] | None = None  # a completion of the last row of which one was read
         self.shown = ReadRows(length)
         self.follows_empty = False  # is the empty key followed in any row?
-        self._marked: dict[States, MarkedRows] = {}
-        self._too_many: set[States] = set()
         self.height = FEW_OPEN
-        self._quotes: dict[int, tuple[TokenClasses, tuple[np.ndarray, np.ndarray]]] = {}
+        self._marked: dict[object, tuple[StackGrid, np.ndarray]] = {}
+        self.latest_marked: dict[object, PlainRow] = {}  # the last rows with marks around so many keys
+        self.unmarked: set[States] = set()  # those that would be too many
+        self.followed: tuple[bytes, ...] = ()  # keys with marks around them in the last row
+        self.apart: tuple[np.ndarray, dict[bytes, frozenset[Span]]] | None = None  # a row, and places that can't meet
         self.begun = begun_of([] if after is None or after.is_finished else view.configs_of(after))
         self.runs = Runs(self.vocab, self.begun.key)
         self.has_free_keys = view.has_free_keys
@@ -83,34 +83,18 @@ class JsonRows:
             self._grids[states] = self._view.lattice(states, self.length, self._after, self.room, self.check)
         return self._grids[states]
 
-    def marked(self, states: States, count: int) -> MarkedRows:
-        """Rows with marks around so many keys, over these states."""
-        states = states._replace(marks=count)
-        if states not in self._marked:
-            starts_of = partial(self._view.marked, states, self._after)
-            self._marked[states] = MarkedRows(MarkedTable(self.vocab, starts_of, self.room, self.check))
-        return self._marked[states]
-
-    def marked_if_few(self, states: States, count: int) -> MarkedRows | None:
-        """The same; None where there are too many states."""
-        name = states._replace(marks=count)
-        if name not in self._too_many:
-            try:
-                return self.marked(states, count)
-            except LimitExceeded:
-                self.check()
-                self._too_many.add(name)
-        return None
-
-    def has_no_marks(self, states: States) -> bool:
-        """Is it known that even the states of one mark are too many?"""
-        return states._replace(marks=1) in self._too_many
-
-    def quotes(self, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
-        """See quotes_of."""
-        if id(classes) not in self._quotes:
-            self._quotes[id(classes)] = classes, quotes_of(self.vocab, classes)
-        return self._quotes[id(classes)][1]
+    def marked(self, states: States, keys: tuple[bytes, ...], begun: int) -> tuple[StackGrid, np.ndarray]:
+        """The lattice of these states with marks around some keys, and the classes of bytes and marks. `begun`: of which mark is a
+        key that a matcher has begun?"""
+        states = states._replace(marks=len(keys))
+        name = (states, keys, begun) if self.begun.every_key or self.begun.key is not None else states
+        if name not in self._marked:
+            if len(self._marked) > MOST_MARKED:
+                self._marked.clear()
+            found, starts = self._view.marked(states, self._after, keys, begun)
+            lattice = StackGrid(found.table, found.classes, self.length, starts, self.room, self.check)
+            self._marked[name] = lattice, found.byte_classes
+        return self._marked[name]
 
     def plain_tokens(self, classes: TokenClasses) -> PlainTokens:
         """Kept of the classes that were asked for last: those of rows with marks, and of rows without."""
@@ -148,11 +132,14 @@ class JsonRows:
         """Have states room for one more key, and do they not take long?"""
         return followed(states) < MOST_KEYS and self.grid(states).table.controls <= FEW_STATES
 
+    def is_short(self, tokens: Sequence[int]) -> bool:
+        """Has a row few tokens of text?"""
+        text = self.text(tokens)
+        return (len(text) if len(text) < len(tokens) else self.length + self.room) <= SHORT_ROW
+
     def is_small(self, tokens: Sequence[int]) -> bool:
         """Is so little to be known of a row that all keys of it can be?"""
-        text = self.text(tokens)
-        length = len(text) if len(text) < len(tokens) else self.length + self.room
-        return self.has_free_keys and length <= SHORT_ROW and self.grid(States()).table.controls <= FEW_CONTROLS
+        return self.has_free_keys and self.is_short(tokens) and self.grid(States()).table.controls <= FEW_CONTROLS
 
     def text(self, tokens: Sequence[int]) -> list[int]:
         """A row to its first stop id."""

@@ -4,25 +4,23 @@ long a string (lengths.py)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from grammarlm.masks.canvas.json.duplicate_keys.answers import NO_TOKENS, Answer
+from grammarlm.masks.canvas.json.duplicate_keys.marked_row import NO_TOKENS
 from grammarlm.masks.canvas.json.duplicate_keys.objects import Objects
 from grammarlm.masks.canvas.json.duplicate_keys.shown import is_shown
 from grammarlm.masks.canvas.json.duplicate_keys.spans import Run, all_spans
-from grammarlm.masks.canvas.json.duplicate_keys.spelling import spelling_tokens
+from grammarlm.masks.canvas.json.duplicate_keys.spelling import spelling_tokens, tokens_inside
 from grammarlm.masks.canvas.json.duplicate_keys.witness import Work
 from grammarlm.masks.canvas.protocol import MASKED, Passes
 
 from .known_row import JsonRow
 from .lengths import Lengths, counted_to
 
-SHORT_ROW = 16  # tokens: there all is asked that may matter
-FEW_TRIES = 64  # completions looked at for single tokens of a longer row: what they leave open a commit decides
+FEW_TRIES = 16  # completions looked at for single tokens of a longer row: what they leave open a commit decides
 
 
 class Singles:
@@ -39,19 +37,12 @@ class Singles:
         """None where characters are counted, or no matter."""
         return self._row.grid.lengths(self._row.tokens, self._row.states)
 
-    def still_known(self, position: int, answer: Answer) -> Answer:
-        """Of an answer in a row with less tokens what says something here: that it holds is not known where a string may have no
-        room for a token."""
-        is_open = answer.shown is not None and self._lengths is not None and self._lengths.may_refuse(position)
-        return replace(answer, shown=None) if is_open else answer
-
-    def less(self, position: int, found: Answer) -> Answer:
-        """What may stand at a masked position, without those that make too long a string."""
+    def too_long(self, position: int, allowed: np.ndarray) -> np.ndarray:
+        """Of some classes at a masked position the tokens that make too long a string."""
         if self._lengths is None or not self._lengths.may_refuse(position):
-            return found
-        of, lead = self._row.classes.of, self._row.lead_between
-        long = self._lengths.refused(position, found.classes, of, found.refused, lead, self._counted_at)
-        return replace(found, refused=np.union1d(found.refused, long) if len(long) else found.refused, shown=None)
+            return NO_TOKENS
+        row = self._row
+        return self._lengths.refused(position, allowed, row.classes.of, row.lead_between, self._counted_at)
 
     def _counted_at(self, position: int, ids: np.ndarray, characters: int) -> np.ndarray:
         """bool: which of some tokens states allow that count so many characters."""
@@ -65,48 +56,42 @@ class Singles:
 
     # ------------------------------------------------------------------ keys
 
-    def again(self, position: int, known: Answer) -> np.ndarray:
-        """Of the tokens that are allowed at a masked position those that spell a given key again, with the given tokens beside
-        them, in the same object whatever else is filled in: the row is asked of a completion with each. In longer rows only if the
-        last completion has the key in the object."""
-        row, grid = self._row, self._row.grid
-        suspects = self._spelling(position, None if self._is_short else self._last)
-        tokens = suspects[known.classes[row.classes.of[suspects]] & ~np.isin(suspects, known.refused)]
-        if not len(tokens):
-            return NO_TOKENS
-        shown = set(grid.shown.of(np.array(row.tokens))[:, position].tolist())
+    def again(self, row: JsonRow, position: int, allowed: np.ndarray, refused: np.ndarray) -> np.ndarray:
+        """Of the tokens of some classes at a masked position, without those that are refused, those that spell a given key again,
+        with the given tokens beside them, in the same object whatever else is filled in: the row is asked of a completion with
+        each. In longer rows only of tokens within a key, and if the last completion has it in the object."""
+        suspects = self._suspects(position)
+        tokens = suspects[allowed[row.classes.of[suspects]] & ~np.isin(suspects, refused)]
+        shown = set(row.grid.shown.of(row.given)[:, position].tolist())
         return np.array(
             [t for t in tokens.tolist() if t not in shown and not is_shown(row, position, t, self._work)], np.int64
         )
 
+    def _suspects(self, position: int) -> np.ndarray:
+        vocab, (before, after) = self._row.grid.vocab, self._beside.get(position, (None, None))
+        if before is None or after is None or not self._keys:
+            return NO_TOKENS
+        beside = before.to_its_end(self._is_short), after.from_its_begin(self._is_short)
+        if self._is_short:
+            return spelling_tokens(vocab, self._keys, *beside)
+        return (
+            NO_TOKENS if self._last is None else tokens_inside(vocab, self._keys & self._last.beside(position), *beside)
+        )
+
     @cached_property
     def _is_short(self) -> bool:
-        return len(self._row.tokens) + self._row.grid.room <= SHORT_ROW
+        return self._row.grid.is_short(self._row.tokens)
 
     @cached_property
     def _work(self) -> Work:
-        return Work() if self._is_short else Work(FEW_TRIES, is_brief=True)
+        return Work() if self._is_short else Work(FEW_TRIES)
 
     @cached_property
     def _last(self) -> Objects | None:
         """The objects of the last completion, if it is one of this row."""
-        grid, given = self._row.grid, self._row.tokens
+        grid, given = self._row.grid, self._row.given
         row = grid.latest_read
-        is_one = row is not None and all(token in (MASKED, other) for token, other in zip(given, row, strict=True))
-        return grid.objects(row) if row is not None and is_one else None
-
-    def _spelling(self, position: int, last: Objects | None) -> np.ndarray:
-        """The tokens that spell a key of the row again: only those that `last` has in the object. In longer rows a quote of it is
-        theirs or given: where it may be masked, another token there makes another key of it, unless there is no other."""
-        before, after = self._beside.get(position, (None, None))
-        if before is None or after is None or not (self._is_short or last):
-            return NO_TOKENS
-        spelling = spelling_tokens(self._row.grid.vocab)
-        keys = self._keys if last is None else self._keys & last.beside(position)
-        found = spelling.of(keys, before.begins(self._is_short), after.ends(self._is_short)) if keys else []
-        tokens = {token for _, groups in found for group in groups for token in group}
-        tokens.update(spelling.two_keys.tolist() if after.starts and self._is_short else ())
-        return np.array(sorted(tokens), np.int64)
+        return grid.objects(row) if row is not None and ((given == MASKED) | (given == row)).all() else None
 
     @cached_property
     def _runs(self) -> list[Run]:
@@ -120,4 +105,4 @@ class Singles:
     @cached_property
     def _keys(self) -> frozenset[bytes]:
         """That the row gives, or a matcher has read."""
-        return frozenset((*(span.key for span in all_spans(self._runs)), *self._row.grid.begun.keys))
+        return frozenset((*(span.key for span in all_spans(self._runs)), *self._row.grid.begun.every_key))

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from grammarlm.masks.canvas.classes import STOP, TokenClasses
 from grammarlm.vocab.vocabulary import Vocabulary
 
 QUOTE = 34
@@ -45,19 +44,6 @@ def token_of(vocab: Vocabulary, text: bytes) -> int | None:
     """The first token with these bytes."""
     texts = texts_of(vocab)
     return texts.index(text) if text in texts else None
-
-
-def quotes_of(vocab: Vocabulary, classes: TokenClasses) -> tuple[np.ndarray, np.ndarray]:
-    """bool [K], two times: end all tokens of a class with a quote, do they begin with one?"""
-    size = min(vocab.size, len(vocab.offsets) - 1)
-    first, last = vocab.offsets[:size], vocab.offsets[1 : size + 1] - 1
-    has_bytes = last >= first
-    ends, begins = np.ones(classes.count, bool), np.ones(classes.count, bool)
-    for found, places in ((ends, last), (begins, first)):
-        is_quote = has_bytes & (vocab.data[np.minimum(places, len(vocab.data) - 1)] == QUOTE)
-        np.logical_and.at(found, classes.of[:size], is_quote)
-        found[STOP] = False
-    return ends, begins
 
 
 def spelled(text: bytes) -> bytes:

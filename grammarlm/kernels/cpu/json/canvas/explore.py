@@ -28,7 +28,6 @@ from grammarlm.layout.json import (
     Kind,
 )
 from grammarlm.layout.json_canvas import (
-    AVOIDED,
     COMPLETE,
     FRESH,
     MARK,
@@ -120,8 +119,6 @@ def with_bit(arena, f, bit):
 def with_tracked_key(arena, work, track, f):
     """The frame after a key that is not declared; -1: it was read before."""
     mark = track >> MARK
-    if mark == AVOIDED:
-        return int64(-1)
     if has_ended(mark):
         f = with_bit(arena, f, bit_of(work, mark))
     track &= int64(RANGE)

@@ -9,8 +9,6 @@ from grammarlm.kernels.cpu.jit import inlined, part
 from grammarlm.kernels.cpu.json.fields import longs
 from grammarlm.layout.json import FIELD, ROW, At, Frame, Key, Kind, Object
 from grammarlm.layout.json_canvas import (
-    AVOID,
-    AVOIDED,
     BEGIN,
     BEGUN,
     END,
@@ -26,7 +24,7 @@ from grammarlm.layout.json_canvas import (
 
 @inlined
 def is_mark(byte):
-    return (byte >= BEGIN and byte < BEGIN + MOST_MARKS) or byte == END or byte == AVOID or byte == NEED
+    return (byte >= BEGIN and byte < BEGIN + MOST_MARKS) or byte == END or byte == NEED
 
 
 @inlined
@@ -57,8 +55,6 @@ def marked_state(arena, work, state, byte):
     if c & 31 != Kind.KEY:  # x is no range of keys, and asking the program for one reads far outside of it
         return int64(-1) if byte == NEED else track
     mark = track >> MARK
-    if byte == AVOID:
-        return track & int64(RANGE) | int64(AVOIDED) << MARK if has_ended(mark) else track
     if byte == NEED:
         text = longs(arena, At.FRAMES)[states[at + 3] * Frame.LENGTH + Frame.TEXT]
         return track & int64(RANGE) if has_ended(mark) and text >> bit_of(work, mark) & 1 else int64(-1)

@@ -13,7 +13,7 @@ from grammarlm.masks.canvas.json.texts import decoded, texts_of
 from grammarlm.vocab.vocabulary import Vocabulary
 
 PARTS = re.compile(rb'"((?:[^"\\]|\\.)*)"[ \t\r\n]*(:?)|[{}\[\]]', re.S)
-OUTER = 0  # the object that a matcher is in, or none
+OUTER = 0  # the object that a matcher is in, or none; those around it are below
 
 
 class KeyPlace(NamedTuple):
@@ -39,15 +39,16 @@ class Objects:
         texts = texts_of(vocab)
         parts = [texts[token] for token in text]
         lead = b'"' + begun.key if begun.key is not None else b'"' if begun.is_string else b""
-        self._ends = list(accumulate(map(len, parts), initial=len(lead)))
-        self.keys = [KeyPlace(OUTER, key, range(0)) for key in sorted(begun.keys)]
+        self._ends = ends = list(accumulate(map(len, parts), initial=len(lead)))
+        self.keys = [KeyPlace(OUTER - n, key, range(0)) for n, keys in enumerate(begun.keys) for key in sorted(keys)]
         self._offsets, self._owners = [0], [OUTER]  # from these bytes on the innermost one is another
-        whole, is_open, count = lead + b"".join(parts), [OUTER], OUTER
+        whole, count = lead + b"".join(parts), OUTER
+        is_open = [OUTER - n for n in range(max(1, len(begun.keys)))][::-1]
         for part in PARTS.finditer(whole):
             byte = whole[part.start()]
             if part[2]:
-                first = max(0, bisect_right(self._ends, part.start()) - 1)
-                tokens = range(first, bisect_left(self._ends, part.end(1) + 1))
+                first = max(0, bisect_right(ends, part.start()) - 1)
+                tokens = range(first, bisect_left(ends, part.end(1) + 1))
                 self.keys.append(KeyPlace(is_open[-1], part[1], tokens))
             elif byte in b"{[":
                 count += 1

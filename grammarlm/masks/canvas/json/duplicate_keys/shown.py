@@ -6,38 +6,36 @@ tokens do not make two keys differ, masked tokens can be left with a key that an
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grammarlm.masks.canvas.protocol import Undecided
 
+from .marked_row import NO_TOKENS
 from .witness import Refused, Witness, Work, different
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.json.known_row import JsonRow
 
-    from .answers import Answer
-
 MOST_ASKED = 64  # tokens of a class; those of a larger one have keys enough
 
 
-def only_shown(row: JsonRow, position: int, found: Answer) -> Answer:
-    """What may stand at a masked position, without tokens that no completion has."""
-    classes, refused, work = row.classes, list[np.ndarray](), Work()
-    known = set(row.grid.shown.of(np.array(row.tokens))[:, position].tolist())
+def not_shown(row: JsonRow, position: int, allowed: np.ndarray, known_refused: np.ndarray) -> np.ndarray:
+    """Of the tokens of some classes at a masked position, without those that are refused, those that no completion has."""
+    classes, refused, work = row.classes, [NO_TOKENS], Work()
+    known = set(row.grid.shown.of(row.given)[:, position].tolist())
     known_classes = {int(classes.of[token]) for token in known}
-    for one in np.flatnonzero(found.classes & (classes.sizes > 0)).tolist():
+    for one in np.flatnonzero(allowed & (classes.sizes > 0)).tolist():
         members = classes.members(one)
         if len(members) <= MOST_ASKED:
-            left = members[~np.isin(members, found.refused)].tolist()
+            left = members[~np.isin(members, known_refused)].tolist()
             lost = [token for token in left if token not in known and not is_shown(row, position, token, work)]
         else:
             lost = [] if one in known_classes or is_any_shown(row, position, members, work) else members.tolist()
         if lost:
             refused.append(np.array(lost, np.int64))
-    return replace(found, refused=np.union1d(found.refused, np.concatenate(refused)), shown=None) if refused else found
+    return np.concatenate(refused)
 
 
 def is_any_shown(row: JsonRow, position: int, members: np.ndarray, work: Work) -> bool:
@@ -50,7 +48,7 @@ def is_shown(row: JsonRow, position: int, token: int, work: Work) -> bool:
     """Is a completion read that has the token? Yes where the work, which all tokens of the position share, doesn't decide it:
     a commit does."""
     child = row.with_token(position, token)
-    if not child.is_completable or child.has_apart_keys() is False:
+    if not child.is_completable:
         return False
     try:
         return Witness(child, work).row() is not None

@@ -18,10 +18,8 @@ from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.vocab.vocabulary import Vocabulary
 
 BODY = rb'(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*'
-TO_QUOTE = re.compile(rb"(" + BODY + rb')"')
-CLOSED = re.compile(TO_QUOTE.pattern + rb"[ \t\r\n]*(?::|$)")
-# To the end of what is given, perhaps within an escape.
-OPEN_KEY, INSIDE = re.compile(rb'(?<!\\)"(' + BODY + rb"\\?)$"), re.compile(BODY + rb"\\?")
+CLOSED = re.compile(rb"(" + BODY + rb')"[ \t\r\n]*(?::|$)')
+INSIDE = re.compile(BODY + rb"\\?")  # to the end of what is given, perhaps within an escape
 BLANKS = b" \t\r\n"
 BEFORE_KEYS = (b"", b"{", b",")
 MOST_KNOWN = 1 << 14  # runs
@@ -48,35 +46,14 @@ class Run:
     def spans(self) -> list[Span]:
         return spans_of(self)
 
-    @cached_property
-    def open_key(self) -> bytes | None:
-        """What the run may have at its end of a key that goes on behind it."""
-        if self.first == 0 and self.has_left and INSIDE.fullmatch(self.text):
-            return self.begun + self.text
-        match = OPEN_KEY.search(self.text)
-        if match is None or self.text[: match.start()].rstrip(BLANKS)[-1:] not in BEFORE_KEYS:
-            return None
-        return match[1]
+    def to_its_end(self, may_be_masked: bool) -> bytes:
+        """The text, with the quote before a key that a matcher has begun; `may_be_masked`: or that of a masked token before it."""
+        is_begun = self.has_left and (may_be_masked or self.first == 0)
+        return b'"' * is_begun + self.begun + self.text
 
-    @cached_property
-    def closed_key(self) -> bytes | None:
-        """And at its beginning of one that has begun before."""
-        match = CLOSED.match(self.text)
-        return None if match is None else match[1]
-
-    def begins(self, may_be_masked: bool) -> frozenset[bytes]:
-        """The same, as a set. `may_be_masked`: the quote may be that of a masked token before it, too."""
-        found = set() if self.open_key is None else {self.open_key}
-        if may_be_masked and self.has_left and INSIDE.fullmatch(self.text):
-            found.add(self.begun + self.text)
-        return frozenset(found)
-
-    def ends(self, may_be_masked: bool) -> frozenset[bytes]:
-        """And of `closed_key`."""
-        found = set() if self.closed_key is None else {self.closed_key}
-        if may_be_masked and self.has_right and INSIDE.fullmatch(self.text):
-            found.add(self.text)
-        return frozenset(found)
+    def from_its_begin(self, may_be_masked: bool) -> bytes:
+        """And with one after it."""
+        return self.text + b'"' * (self.has_right and may_be_masked)
 
     def place(self, offset: int) -> Place:
         if offset >= len(self.text):

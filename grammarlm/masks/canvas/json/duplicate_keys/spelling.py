@@ -1,103 +1,64 @@
-"""The tokens of a vocabulary that spell a key, with the given tokens beside them. A key has one spelling, so equal keys have equal
-bytes."""
+"""The tokens of a vocabulary that may spell a key of a row again, with the given tokens beside them. A key has one spelling, so
+equal keys have equal bytes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
 from functools import lru_cache
-from itertools import product
 
 import numpy as np
 
-from grammarlm.masks.canvas.json.texts import QUOTE, ids_by_text, texts_of, tokens_with
+from grammarlm.masks.canvas.json.texts import QUOTE, texts_of, tokens_with
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .spans import BEFORE_KEYS, BLANKS, BODY, OPEN_KEY, TO_QUOTE
-
-KEY_INSIDE = re.compile(rb'(?="(' + BODY + rb')"[ \t\r\n]*(?::|$))', re.S)
 # The end of a key, and the beginning of another.
 TWO_KEYS = re.compile(rb'[^"]"[ \t\r\n]*:.*,[ \t\r\n]*"[^"]*\Z', re.DOTALL)
-MOST_KNOWN = 1 << 13  # pairs of a beginning and an end
-Groups = list[list[int]]
 
 
-class SpellingTokens:
-    """The tokens of a vocabulary by what they can add to a key."""
-
-    def __init__(self, vocab: Vocabulary):
-        texts = texts_of(vocab)
-        self._alone = ids_by_text(vocab)  # the first token that is this
-        self._by_bytes: dict[bytes, list[int]] = {}  # where several are the same: all
-        self._opening: dict[bytes, list[int]] = {}  # by what follows their last quote
-        self._closing: dict[bytes, list[int]] = {}  # by what precedes their first quote
-        self._whole: dict[bytes, list[int]] = {}  # by a key that they have from quote to quote
-        self._known: dict[tuple[frozenset[bytes], frozenset[bytes]], tuple[set[bytes], dict[bytes, Groups]]] = {}
-        if len(self._alone) < len(vocab.text_ids):
-            for token in vocab.text_ids.tolist():
-                if (first := self._alone[texts[token]]) != token:
-                    self._by_bytes.setdefault(texts[token], [first]).append(token)
-        two_keys = []
-        for token in tokens_with(vocab, vocab.data == QUOTE).tolist():
-            spelled = texts[token]
-            if opening := OPEN_KEY.search(spelled):
-                self._opening.setdefault(opening[1], []).append(token)
-            if closing := TO_QUOTE.match(spelled):
-                self._closing.setdefault(closing[1], []).append(token)
-            for key in dict.fromkeys(whole_keys(spelled)):
-                self._whole.setdefault(key, []).append(token)
-            if b":" in spelled and TWO_KEYS.search(spelled):
-                two_keys.append(token)
-        self.two_keys = np.array(two_keys, np.int64)
-
-    def of(
-        self, keys: frozenset[bytes], begins: frozenset[bytes], ends: frozenset[bytes]
-    ) -> list[tuple[bytes, Groups]]:
-        """Of keys those that a masked token can make between one of the beginnings and one of the ends, and the tokens that do: in
-        groups that have the key's bytes in the same place. Without those that have no more of it than a quote: there the row has a
-        place of the key already."""
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        seen, having = self._known.setdefault((begins, ends), (set(), {}))
-        if len(seen) >= MOST_KNOWN:
-            seen.clear()
-            having.clear()
-        for key in keys - seen:
-            seen.add(key)
-            if groups := self._groups(key, begins, ends):
-                having[key] = groups
-        if len(having) < len(keys):
-            return [(key, groups) for key, groups in having.items() if key in keys]
-        return [(key, having[key]) for key in keys if key in having]
-
-    def _groups(self, key: bytes, begins: Collection[bytes], ends: Collection[bytes]) -> Groups:
-        rests = [key[len(begun) :] for begun in begins if key.startswith(begun)]
-        starts = [key[: len(key) - len(end)] for end in ends if key.endswith(end)]
-        inside = [
-            key[len(begun) : len(key) - len(end)]
-            for begun, end in product(begins, ends)
-            if len(begun) + len(end) < len(key) and key.startswith(begun) and key.endswith(end)
-        ]
-        return [
-            *([token] for token in self._whole.get(key, ())),
-            *(self._closing[rest] for rest in rests if rest and rest in self._closing),
-            *(self._opening[start] for start in starts if start and start in self._opening),
-            *(tokens for text in inside if (tokens := self._spelling(text))),
-        ]
-
-    def _spelling(self, text: bytes) -> list[int]:
-        if text in self._by_bytes:
-            return self._by_bytes[text]
-        return [self._alone[text]] if text in self._alone else []
+@lru_cache(maxsize=1 << 10)
+def spelling_tokens(vocab: Vocabulary, keys: frozenset[bytes], left: bytes, right: bytes) -> np.ndarray:
+    """int64, sorted: those that have one of the keys from quote to quote, in part, between these texts; or two keys, which may be
+    equal."""
+    whole = re.compile(b"|".join(b'(?=("%s"))' % re.escape(key) for key in sorted(keys)))
+    found = [
+        token for token, text in quoted(vocab) if has_one(whole, left, text, right) or (right and TWO_KEYS.search(text))
+    ]
+    return np.union1d(found, tokens_inside(vocab, keys, left, right)).astype(np.int64)
 
 
-def whole_keys(spelled: bytes) -> Iterator[bytes]:
-    """What a token may have of keys with both quotes."""
-    for match in KEY_INSIDE.finditer(spelled):
-        if spelled[: match.start()].rstrip(BLANKS)[-1:] in BEFORE_KEYS:
-            yield match[1]
+def tokens_inside(vocab: Vocabulary, keys: frozenset[bytes], left: bytes, right: bytes) -> np.ndarray:
+    """int64: those of them that are inside one of the keys, or one of its ends."""
+    inside = {part for key in keys for part in parts_between(b'"%s"' % key, left, right)}
+    return np.array([token for part in inside for token in spelled_so(vocab, part)], np.int64)
+
+
+def has_one(whole: re.Pattern[bytes], left: bytes, text: bytes, right: bytes) -> bool:
+    """Has some key a byte within the text?"""
+    first, end = len(left), len(left) + len(text)
+    for match in whole.finditer(left + text + right):
+        if match.start() < end and match.start() + max(len(group or b"") for group in match.groups()) > first:
+            return True
+    return False
+
+
+def parts_between(key: bytes, left: bytes, right: bytes) -> set[bytes]:
+    """What is missing of a key, quotes included, between its beginning at the end of `left` and its end at the beginning of
+    `right`."""
+    begins = [i for i in range(1, len(key)) if left.endswith(key[:i])]
+    ends = [i for i in range(1, len(key)) if right.startswith(key[i:])]
+    return {key[begin:end] for begin in begins for end in ends if begin < end}
 
 
 @lru_cache(maxsize=4)
-def spelling_tokens(vocab: Vocabulary) -> SpellingTokens:
-    return SpellingTokens(vocab)
+def quoted(vocab: Vocabulary) -> list[tuple[int, bytes]]:
+    """The tokens with a quote, and their texts."""
+    texts = texts_of(vocab)
+    return [(token, texts[token]) for token in tokens_with(vocab, vocab.data == QUOTE).tolist()]
+
+
+@lru_cache(maxsize=1 << 10)
+def spelled_so(vocab: Vocabulary, text: bytes) -> list[int]:
+    """All tokens of text with these bytes."""
+    texts, ids = texts_of(vocab), vocab.text_ids
+    long_enough = ids[np.diff(vocab.offsets)[ids] == len(text)]
+    return [token for token in long_enough.tolist() if texts[token] == text]

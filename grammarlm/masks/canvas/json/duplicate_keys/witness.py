@@ -28,12 +28,13 @@ from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.json.known_row import JsonRow
 from grammarlm.masks.canvas.json.lengths import counted_to, longest_string
 from grammarlm.masks.canvas.json.rows import EMPTY
-from grammarlm.masks.canvas.json.texts import texts_of
+from grammarlm.masks.canvas.json.texts import spelled, texts_of
 from grammarlm.masks.canvas.protocol import MASKED, Undecided
 from grammarlm.vocab.vocabulary import Vocabulary
 
-from .answers import PlainRow
+from .marked_row import MarkedRow
 from .objects import Clash
+from .plain_row import PlainRow
 
 WORK = 1024  # completions looked at for a row
 DRAWS = 8  # before tokens are given one by one
@@ -56,9 +57,8 @@ class Refused(Exception):
 class Work:
     """What is left of a row's tries."""
 
-    def __init__(self, most: int = WORK, is_brief: bool = False) -> None:
-        """`is_brief`: rows of which repairs decide nothing are left open."""
-        self.left, self.is_brief = most, is_brief
+    def __init__(self, most: int = WORK) -> None:
+        self.left = most
 
     def spend(self) -> None:
         self.left -= 1
@@ -71,8 +71,10 @@ class Witness:
 
     def __init__(self, row: JsonRow, work: Work | None = None):
         self._row, self._grid, self._classes = row, row.grid, row.classes
-        self._given = np.array(row.tokens)
+        self._given = row.given
         self._work = work or Work()
+        self._keys: tuple[bytes, ...] = ()
+        self._marked: MarkedRow | None = None  # the row with marks around these
 
     def row(self) -> list[int] | None:
         """None where each completion has a key twice; Refused where the machine does not read one for something else."""
@@ -139,8 +141,12 @@ class Witness:
     def _drawn(self, near: list[int] | None) -> list[int] | None:
         clash: Clash | None = None
         row: list[int] = []
-        for number in range(DRAWS):
+        self._mark([key for key in self._grid.followed if self._row.key_places.is_twice(key)])
+        number = 0
+        while number < DRAWS:
             self._spend()
+            if self._marked is not None and not self._marked.is_completable:
+                return None
             row = self._some(near if number == 0 else None, number)
             if self._row.is_read(row):
                 return row
@@ -152,11 +158,14 @@ class Witness:
                 clash = self._grid.objects(row).clash()
                 if clash is None:
                     raise Refused(row)
+            if self._follow(clash):
+                continue
             repaired = self._repaired(row, clash)
             if repaired is not None and self._row.is_read(repaired):
                 return repaired
             if number > 1 and clash.key == EMPTY and EMPTY not in self._row.states.keys:
                 raise Refused(row)
+            number += 1
         assert clash is not None
         if (
             not self._grid.is_small(self._row.tokens)
@@ -164,16 +173,29 @@ class Witness:
             and self._grid.follows_more(self._row.states)
         ):
             raise Refused(row)
-        if self._work.is_brief:
-            raise Undecided("a canvas: whether each completion has a key twice is not looked into")
         return self._branched(clash, row)
+
+    def _mark(self, keys: Sequence[bytes]) -> bool:
+        """Marks around these keys from now on; False: their states are too many."""
+        marked = self._row.key_places.marked(tuple(keys)) if keys else None
+        if keys and marked is None:
+            return False
+        self._keys, self._marked = tuple(keys), marked
+        return True
+
+    def _follow(self, clash: Clash) -> bool:
+        """Marks around one more key, which the row has in two places."""
+        key = spelled(clash.key)
+        if key in self._keys or not self._row.key_places.is_twice(key) or not self._mark((*self._keys, key)):
+            return False
+        self._grid.followed = self._keys
+        return True
 
     def _some(self, near: Sequence[int] | None, number: int) -> list[int]:
         """Some completion in which the keys that are given twice are apart."""
-        own, rng = self._row, np.random.default_rng(number)
-        shown = own.repeats.shown if own.repeats is not None else None
-        if shown is not None:
-            found = self._filled(shown.some, shown.classes, self._given, near, rng, number > 1)
+        own, rng, marked = self._row, np.random.default_rng(number), self._marked
+        if marked is not None:
+            found = self._filled(marked.some, marked.classes, self._given, near, rng, number > 1)
             if found is not None:
                 return found
         if own.low is not None:
@@ -276,7 +298,7 @@ class Witness:
         for token in tokens[position]:
             self._spend()
             child = self._row.with_token(position, token)
-            if child.is_completable and child.has_apart_keys() is not False:
+            if child.is_completable:
                 found = Witness(child, self._work).row()
                 if found is not None:
                     return found
@@ -293,13 +315,11 @@ class Witness:
 
 def settled(row: JsonRow) -> JsonRow:
     """This, or the row over states that know what matters for it."""
-    decided = row.is_completable and row.has_apart_keys()
-    if decided is None or (decided and row.grid.has_free_keys):
+    if row.is_completable and row.grid.has_free_keys:
         try:
-            decided = Witness(row).row() is not None
+            row.is_completable = Witness(row).row() is not None
         except Refused as refused:
             return settled(amended(row, refused.row))
-    row.is_completable = decided
     return row
 
 
@@ -310,8 +330,8 @@ def amended(row: JsonRow, read: Sequence[int]) -> JsonRow:
     if clash is not None and clash.key not in states.keys:
         grid.follows_empty |= clash.key == EMPTY
         return row.of_states(states._replace(keys=tuple(sorted((*states.keys, clash.key)))))
-    spelled = b"".join(grid.vocab.token_bytes(token) for token in read if token not in grid.stops)
-    lengths = states._replace(counted=max(states.counted, counted_to(longest_string(spelled, grid.begun.characters))))
+    text = b"".join(grid.vocab.token_bytes(token) for token in read if token not in grid.stops)
+    lengths = states._replace(counted=max(states.counted, counted_to(longest_string(text, grid.begun.characters))))
     if lengths != states:
         return row.of_states(lengths)
     raise Undecided("a canvas: a completion is refused, and whether there is another is not decided")

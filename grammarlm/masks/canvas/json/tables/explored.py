@@ -48,7 +48,7 @@ class States(NamedTuple):
 
     keys: tuple[bytes, ...] = ()  # free keys of which no object may have two, sorted
     counted: int = MOST_COUNTED  # characters of strings that can't have more, whatever language they are of
-    marks: int = 0  # keys that marks in a row stand around, whatever their texts (duplicate_keys/marks.py)
+    marks: int = 0  # keys that marks in a row stand around, whatever their texts (duplicate_keys/marked_row.py)
 
 
 @dataclass(frozen=True, eq=False)
