@@ -52,6 +52,8 @@ def tool_of(tool: Any, **options: Any) -> Tool:
     name = getattr(tool, "__name__", None)
     if not isinstance(name, str) or not is_python_type(tool):
         raise TypeError(f"{brief(tool, 80)} is no tool; a tool is {TAKES}")
+    if name == "<lambda>":
+        raise TypeError("a lambda is no tool: it has no name by which a model calls it; write a function with def")
     return Tool(name, JsonSchema(tool, **options), is_sure=inspect.isroutine(tool))
 
 

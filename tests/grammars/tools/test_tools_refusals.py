@@ -27,6 +27,7 @@ def bare(**options: object) -> ToolFormat:
         ([LOOK, LOOK], {}, gl.GrammarError, "two tools have the name 'look'"),
         ([LOOK], {"calls": "find"}, gl.GrammarError, "calls names the tool 'find'; there are look"),
         ([], {"calls": "required"}, gl.GrammarError, "without tools"),
+        ([lambda city: city], {}, TypeError, "a lambda is no tool: it has no name"),
         ([], {"calls": "find"}, gl.GrammarError, "calls names the tool 'find'; there are none"),
         ([tool('a"b', {})], {}, gl.GrammarError, "cannot spell the name 'a\"b'"),
         ([tool("", {})], {}, gl.GrammarError, "cannot spell the name ''"),
