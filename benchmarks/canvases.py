@@ -37,15 +37,16 @@ LENGTH, ROOM, BLOCK, ROWS, LEAST = 256, 256, 32, 32, 150
 LEVELS = 6  # how full a text is where steps are compared
 SHARES = (0.3, 0.6, 0.9)
 BARS = {  # of a figure: quantile, most milliseconds (or times)
-    "creation": (("p50", 50), ("p90", 300)),
-    "all masked, closed": (("p90", 50),),
-    "all masked, open": (("p90", 500),),
-    "step": (("p50", 2), ("p99", 20)),
+    "creation": (("p50", 45), ("p90", 150), ("p99", 600)),
+    "all masked, closed": (("p90", 25),),
+    "all masked, open": (("p90", 35),),
+    "first": (("p50", 60), ("p99", 900)),
+    "step": (("p50", 4), ("p99", 50), ("max", 150)),
     "block": (("p99", 5),),
-    "block, all rows": (("p99", 5),),
-    "fill, finite": (("p50", 55),),
-    "fill, with a stack": (("p50", 540),),
-    "sample": (("p50", 250),),
+    "block, all rows": (("p99", 35),),
+    "fill, finite": (("p50", 45),),
+    "fill, with a stack": (("p50", 110),),
+    "sample": (("p50", 130),),
     "16 steps over 256": (("p50", 2),),
 }
 
@@ -169,7 +170,8 @@ def measure(case: Case, vocab: gl.Vocabulary, logits: np.ndarray, times: Times, 
 
 
 def report(times: Times, count: int) -> str:
-    times.of["step"] = [ms for name, of in times.of.items() if name.startswith("step, ") for ms in of]
+    for figure in ("first", "step"):
+        times.of[figure] = [ms for name, of in times.of.items() if name.startswith(f"{figure}, ") for ms in of]
     rows = []
     for name in sorted(times.of):
         found, bars = quantiles(times.of[name]), BARS.get(name, ())
