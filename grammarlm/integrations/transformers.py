@@ -18,6 +18,7 @@ Cost: a step compares the ids with those of the last one, fills one mask row a t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -123,8 +124,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
             raise
         rows = np.array([UNTOUCHED if row is None else at for at, row in enumerate(self._rows)])
         masked = apply_mask_(scores.clone(), self._mask, rows=rows)
-        doubtful = self._doubtful(masked, rows)
-        if len(doubtful):
+        doubtful = self._doubtful(masked)
+        if doubtful:
             silenced = torch.zeros(len(masked), dtype=torch.bool, device=masked.device)
             silenced[doubtful] = is_empty(masked[doubtful])
             if bool(silenced.any()):
@@ -193,15 +194,16 @@ class LogitsProcessor(transformers.LogitsProcessor):
             assert self._vocab is not None
             self._mask[closed] = pack_ids(self._vocab.stop_ids, self._vocab.words)
 
-    def _doubtful(self, masked: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
+    def _doubtful(self, masked: torch.Tensor) -> list[int]:
         """Rows that may be -inf everywhere: those whose first allowed token is -inf. A cheap test of one element a row."""
-        held = np.flatnonzero(rows != UNTOUCHED)
-        words = (self._mask[held] != 0).argmax(axis=1)
-        bits = self._mask[held, words]
-        first = 32 * words + np.log2(np.maximum((bits & -bits).view(np.uint32), 1)).astype(np.int64)
-        places = torch.from_numpy(held).to(masked.device)
-        chosen = torch.from_numpy(np.minimum(first, masked.shape[1] - 1)).to(masked.device)
-        return places[masked[places, chosen] == -torch.inf]
+        held = [at for at, row in enumerate(self._rows) if row is not None]
+        places = []
+        for at, word in zip(held, (self._mask[held] != 0).argmax(axis=1).tolist(), strict=True):
+            bits = int(self._mask[at, word])
+            first = 32 * word + max((bits & -bits).bit_length() - 1, 0)
+            places.append(at * masked.shape[1] + min(first, masked.shape[1] - 1))
+        found = masked.take(torch.tensor(places, dtype=torch.int64, device=masked.device)).tolist()
+        return [at for at, score in zip(held, found, strict=True) if score == -math.inf]
 
     def _revive_(self, masked: torch.Tensor, silenced: torch.Tensor) -> None:
         """Rows that are -inf everywhere: the tokens that their mask allows get equal scores."""

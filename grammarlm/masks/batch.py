@@ -79,13 +79,15 @@ def fill_masks(matchers: Sequence[Matcher | None], mask: np.ndarray, *, threads:
 
 def _make_all(make: Callable[[int], None], jobs: list[list[int]], threads: int | None) -> None:
     """Makes all rows; each job is a list of rows for one thread."""
-    cores = os.cpu_count() or 1
     if threads is None:
         alone_until = time.perf_counter() + ALONE
         while jobs and time.perf_counter() < alone_until:
             make(jobs[0].pop(0))
             if not jobs[0]:
                 del jobs[0]
+    if not jobs:
+        return
+    cores = os.cpu_count() or 1
     pending = iter(jobs)  # shared: each thread takes the next
 
     def work() -> None:
