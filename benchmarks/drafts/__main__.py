@@ -56,8 +56,7 @@ def at_once_tables(found: Mapping[str, Mapping[str, Cost]]) -> list[str]:
     return [
         "Tokens a second, of all answers together:",
         by_task(found, lambda cost, none: f"{cost.tokens / cost.seconds:.0f}"),
-        "Time without a draft by time with it:",
-        by_task(found, lambda cost, none: f"{none.seconds / cost.seconds:.2f}"),
+        *tables(found)[-2:],  # times
     ]
 
 

@@ -1,5 +1,6 @@
 """A JSON value put together from the events that tell of its parts."""
 
+import itertools
 from typing import Any
 
 from grammarlm.decoding.answers.events import Event
@@ -36,3 +37,15 @@ def rebuilt(events: list[Event]) -> Any:
                     holder[step] = found.pop(path)
     assert list(found) == [()]
     return found[()]
+
+
+def check_events(events: list[Any], out: Any) -> None:
+    """Those of one answer tell its text, parts, calls and values."""
+    assert "".join(event.text for event in events) == out.text
+    assert [event.value for event in events if event.kind == "part"] == sorted(out.parts, key=lambda part: part.span[1])
+    assert [event.value for event in events if event.kind == "call"] == list(out.calls or ())
+    told = [event for event in events if event.kind in ("object", "array", "key", "string", "value")]
+    for (name, _), group in itertools.groupby(told, key=lambda event: (event.part, event.number)):
+        value = rebuilt(list(group))
+        assert name is None or value in [part.value for part in out.parts if part.name == name]
+        assert name is not None or value == out.value

@@ -4,7 +4,6 @@ and however few tokens it has; the events of a stream, put together, are the res
 Texts are read by written_turns.py, which shares no code with what made them.
 """
 
-import itertools
 import random
 from collections import Counter
 from typing import Any
@@ -12,13 +11,12 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.decoding.answers.events import Event
 from grammarlm.grammars.generated import as_generated
 from tests.counts import record_counts, tiers
 from tests.decoding.agents.answers import DEADLINE, FAMILIES, MARKER, Case
 from tests.decoding.agents.babbling import babbling, vocabulary
 from tests.decoding.agents.written_turns import Said
-from tests.decoding.json_rebuilding import rebuilt
+from tests.decoding.json_rebuilding import check_events
 
 torch = pytest.importorskip("torch")
 
@@ -58,17 +56,6 @@ def check_result(out: Any, read: dict[str, Any] | Said, vocab: gl.Vocabulary) ->
         if "thought" in read and MARKER in marks:
             read["thought"] = read["thought"].removesuffix(MARKER)
         assert out.named == read
-
-
-def check_events(events: list[Event], out: Any) -> None:
-    assert "".join(event.text for event in events) == out.text
-    assert [event.value for event in events if event.kind == "part"] == sorted(out.parts, key=lambda part: part.span[1])
-    assert [event.value for event in events if event.kind == "call"] == list(out.calls or ())
-    told = [event for event in events if event.kind in ("object", "array", "key", "string", "value")]
-    for (name, _), group in itertools.groupby(told, key=lambda event: (event.part, event.number)):
-        value = rebuilt(list(group))
-        assert name is None or value in [part.value for part in out.parts if part.name == name]
-        assert name is not None or value == out.value
 
 
 def tokens_of_the_thought(out: Any, vocab: gl.Vocabulary) -> int:

@@ -2,7 +2,6 @@
 code, and the events of its stream, put together, are the result."""
 
 import asyncio
-import itertools
 import random
 from collections import Counter
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import grammarlm as gl
 from tests.counts import record_counts, tiers
 from tests.decoding.everyday.features import FEATURES, Feature
-from tests.decoding.json_rebuilding import rebuilt
+from tests.decoding.json_rebuilding import check_events
 from tests.rounding import embedded_model
 
 torch = pytest.importorskip("torch")
@@ -35,18 +34,6 @@ def babbler(tiny):
     torch.manual_seed(0)
     config = type(tiny[0].config).from_dict({**tiny[0].config.to_dict(), "initializer_range": 0.2})
     return transformers.AutoModelForCausalLM.from_config(config).double().eval(), tiny[1]
-
-
-def check_events(events: list[Any], out: Any) -> None:
-    """Of one answer."""
-    assert "".join(event.text for event in events) == out.text
-    assert [event.value for event in events if event.kind == "part"] == sorted(out.parts, key=lambda part: part.span[1])
-    assert [event.value for event in events if event.kind == "call"] == list(out.calls or ())
-    told = [event for event in events if event.kind in ("object", "array", "key", "string", "value")]
-    for (name, _), group in itertools.groupby(told, key=lambda event: (event.part, event.number)):
-        value = rebuilt(list(group))
-        assert name is None or value in [part.value for part in out.parts if part.name == name]
-        assert name is not None or value == out.value
 
 
 def asked_for(feature: Feature, number: int, together: int, rng: random.Random) -> dict[str, Any]:

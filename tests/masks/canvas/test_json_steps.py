@@ -121,3 +121,19 @@ def test_rows_in_turn_that_are_alike_beside_a_masked_token(count: int, more: int
             partial = [-1 if at in holes else token for at, token in enumerate(row)]
             completable += check_row(canvas, case, partial + case.stop_ids[:1] * more)
     assert completable == 3 * len(keys)
+
+
+def test_rows_after_a_key_is_given_are_those_of_a_canvas_that_saw_no_row() -> None:
+    """A token that makes a key, which tokens far from it can spell, too."""
+    case = json_case(LIST, [piece for piece in PIECES if b"\\" not in piece])
+    item = (b'{"', b"b", b"a", b'":1', b"}", b",")
+    row = row_of(case, 3, b"[", *(item * 6)[:-1], b"]")
+    holes = [3 + len(item) * number for number in range(6)]
+    partial = [-1 if at in holes else token for at, token in enumerate(row)]
+    canvas, given = case.constraint.canvas(len(row)), holes[3]
+    for at in holes:
+        canvas.allowed(partial).row(at)
+    partial[given] = row[given]
+    rows = [canvas.allowed(partial).row(at) for at in holes]
+    alone = case.constraint.canvas(len(row)).allowed(partial)
+    assert all(np.array_equal(mine, alone.row(at)) for at, mine in zip(holes, rows, strict=True))
