@@ -9,7 +9,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 
 help:
 	@echo "make demo    install, then run constrained generations on the embedded model"
-	@echo "make test    install, then the whole test suite (about nine minutes on two cores)"
+	@echo "make test    install, then the whole test suite (eleven minutes on two cores, and five once for the kernels)"
 	@echo "make test-processors  what compares floats, as two other processors would add them"
 	@echo "make test-vllm  vLLM in an environment of its own (3.4 GB): the real engine, both model runners"
 	@echo "make test-vllm-files   the files of vLLM's newest wheel (340 MB) that call what we put in their place"
