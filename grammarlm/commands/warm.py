@@ -86,7 +86,7 @@ def load_kernels() -> str:
 def make_formats() -> str:
     from grammarlm.masks.machines.json.formats import format_automata
 
-    return f"{len(format_automata().accepts):,} states"
+    return f"{len(format_automata('regex').accepts):,} states"
 
 
 def compiled(grammar: Grammar, vocab: Vocabulary) -> str:

@@ -4,6 +4,8 @@ For each kind of cache there are two files of it; their contents change places, 
 that finds the files so.
 """
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -61,14 +63,12 @@ def test_swapped_automata_of_formats_are_made_anew(cache: Path, monkeypatch: pyt
     """Of two versions of the sources, which may give a format's states other numbers."""
     found = {}
     for version in ("first", "second"):
-        made = formats.format_automata.__wrapped__
+        made = partial(formats.automata_of.__wrapped__, ("date", "uuid"))
         monkeypatch.setattr(formats, "_fingerprint", lambda version=version: version)
         if version == "second":
             monkeypatch.setattr(formats, "_explored", lambda names: pytest.fail("explored"))
             whole = found["first"]
-            turned = formats.FormatAutomata(
-                whole.names, whole.table, whole.accepts, whole.starts[::-1].copy(), whole.distances
-            )
+            turned = replace(whole, starts=whole.starts[::-1].copy())
             monkeypatch.setattr(formats, "_explored", lambda names: (None, None, None))
             monkeypatch.setattr(formats, "_smallest", lambda *arguments, turned=turned: turned)
         found[version] = made()

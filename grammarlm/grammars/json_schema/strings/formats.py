@@ -70,7 +70,8 @@ CHECKED = {
     "json-pointer": "RFC 6901 as a string, not as a fragment of a URI",
     "relative-json-pointer": "draft-handrews-relative-json-pointer-01, without the index manipulation of later drafts",
     "regex": "ECMA-262, strict syntax with and without u; fewer than that: no named groups, no back-references, groups at most "
-    "8 deep, numbers of at most three digits in {n,m}, ranges in a class and properties within limits; refused below `not`",
+    "8 deep, look-arounds outside of groups or in one and groups at most 2 deep in them, numbers of at most three digits in {n,m}, "
+    "ranges in a class and properties within limits; refused below `not`",
 }
 
 # Formats that others define, and that are ignored here: OpenAPI's registry, and draft 3.

@@ -7,8 +7,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.grammars.json_schema.strings.languages import Languages
-from grammarlm.masks.machines.json import formats as json_formats
-from grammarlm.masks.machines.json.formats import format_automata
+from grammarlm.masks.machines.json.formats import automata_of, format_automata
 from tests.internals import epoch_of
 
 TEXTS = {
@@ -22,10 +21,11 @@ TEXTS = {
     "uri": ["http://foo.bar/?baz=qux#quux", "//foo"],
     "uuid": ["2eb8aa08-aa98-11ea-b4aa-73b441d16380"],
     "duration": ["P4DT12H30M5S", "P1"],
+    "regex": [r"^(?:a|(b{1,20})+)*$", r"(?=((a)))[^\d\]-z]\p{Lu}", "(" * 8 + ")" * 8, "(" * 9, "(?=(?!a))", "((?=a))", "(((?=a)))"],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", format_automata().names)
+@pytest.mark.parametrize("name", format_automata("regex").names)
 def test_states_are_those_of_the_language(name):
     automata, languages, rng = format_automata(), Languages(), random.Random(name)
     language = frozenset([("format", name, True)])
@@ -50,28 +50,47 @@ def mixed(rng, name):
 
 def test_a_damaged_file_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path))
-    monkeypatch.setattr(json_formats.formats, "FORMATS", frozenset(["uuid"]))
-    format_automata.cache_clear()
-    try:
-        made = format_automata()
-        (file,) = (tmp_path / "formats").iterdir()
-        data = bytearray(file.read_bytes())
-        data[len(data) // 2] ^= 0xFF
-        for damaged in (bytes(data), b"", bytes(data[:100])):
-            file.write_bytes(damaged)
-            format_automata.cache_clear()
-            again = format_automata()
-            assert np.array_equal(made.table, again.table)
-            assert np.array_equal(made.starts, again.starts)
-    finally:
-        format_automata.cache_clear()
+    make = automata_of.__wrapped__
+    made = make(("uuid",))
+    (file,) = (tmp_path / "formats").iterdir()
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    for damaged in (bytes(data), b"", bytes(data[:100])):
+        file.write_bytes(damaged)
+        again = make(("uuid",))
+        assert np.array_equal(made.table, again.table)
+        assert np.array_equal(made.starts, again.starts)
 
 
-def test_no_mask_waits_for_a_state_of_a_format():
+def test_distances_are_those_of_a_search_from_the_ends():
+    """And ceilings those of the states that a walk from each finds: by sets of states, one at a time."""
+    automata = automata_of(("date", "ipv6", "uuid"))
+    after = [set(row[row > 0].tolist()) for row in automata.table]
+    distances = {state: 0 for state in range(1, len(after)) if automata.accepts[state]}
+    while len(distances) < len(after) - 1:
+        most = max(distances.values())
+        found = {
+            s for s in range(1, len(after)) if s not in distances and any(distances.get(t) == most for t in after[s])
+        }
+        distances.update(dict.fromkeys(found, most + 1))
+    for state in range(1, len(after)):
+        seen, queue = {state}, [state]
+        while queue:
+            new = after[queue.pop()] - seen
+            seen |= new
+            queue += new
+        assert automata.distances[state] == distances[state]
+        assert automata.ceilings[state] == max(map(distances.get, seen))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("date-time", b'"2024-06-30T23:59:60Z"'), ("regex", b'"^(?:a|(b{1,20})+)*[^a-z](?=((x))y)$"')]
+)
+def test_no_mask_waits_for_a_state_of_a_format(name, text):
     vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], stop_ids=[256])
-    constraint = gl.compile(gl.JsonSchema({"type": "string", "format": "date-time"}), vocab)
+    constraint = gl.compile(gl.JsonSchema({"type": "string", "format": name}), vocab)
     matcher = constraint.matcher()
-    for byte in b'"2024-06-30T23:59:60Z"':
+    for byte in text:
         assert matcher.advance(byte)
     assert len(epoch_of(matcher).program.states) <= 1
     assert matcher.is_accepting

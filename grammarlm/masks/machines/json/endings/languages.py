@@ -78,7 +78,7 @@ class LanguageEndings:
 
     def _find_ceiling(self, state: int) -> int:
         if state & SHARED_BIT:
-            return 6 * format_automata().farthest(state & (SHARED_BIT - 1))
+            return 6 * int(format_automata().ceilings[state & (SHARED_BIT - 1)])
         known = [self._completions().ceiling(t) for t in self.states._vectors[state] if t is not NOTHING]
         if None not in known:
             return 6 * max(k for k in known if k is not None)

@@ -46,7 +46,7 @@ class JsonTables:
         self.vocab, self.blanks, self.spelling = vocab, blanks, spelling
         self.lock = shared_lock(TABLES)  # of what is made for all schemas
         self.facts = token_facts(vocab)
-        self.has_formats = False  # they are read when a schema asks for one
+        self.formats = 0  # of how many the automata are here: they are read when a schema asks for one
         self.shared = shared = SharedArena(vocab, len(blanks.table))
         self._fill_arena()
         self.white_space = WhiteSpaceTables(shared, blanks.table)
@@ -94,16 +94,17 @@ class JsonTables:
         """The start of a format's automaton, which all schemas share; None where it is not one of those."""
         if not name:
             return None
-        automata = format_automata()
-        if not self.has_formats:
-            table = np.where(automata.table > 0, automata.table | SHARED_BIT, -1).astype(np.int32)
+        automata = format_automata(name)
+        if len(automata.names) > self.formats:
+            table = automata.table.astype(np.int32)
+            table[table >= 0] |= SHARED_BIT
             for slot, array in (
                 (At.SHARED_STATES, table), (At.SHARED_ACCEPTS, automata.accepts),
                 (At.SHARED_LOOPS, np.zeros(len(table), np.int64)),
             ):  # fmt: skip
                 self.shared.arena[slot] = self.shared.keep(array)
             self.shared.version += 1
-            self.has_formats = True
+            self.formats = len(automata.names)
         start = automata.start(name)
         return None if start is None else start | SHARED_BIT
 
