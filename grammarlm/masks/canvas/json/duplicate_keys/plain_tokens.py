@@ -26,11 +26,12 @@ class PlainTokens:
         text = np.log1p(classes.sizes) / np.log1p(vocab.size)  # the largest class: keys of it are hardly ever equal
         scores = np.random.default_rng(0).random((length, classes.count)) + text - 10 * least
         self.scores = scores.astype(np.float32)  # [length, K]: at random, less by ten for each blank
-        self._weights = np.log(np.maximum(classes.sizes, 1)) - 10 * least
+        self._weights = (np.log(np.maximum(classes.sizes, 1)) - 10 * least).astype(np.float32)
 
     def drawn(self, rng: np.random.Generator) -> np.ndarray:
         """Scores of which the best are any tokens, all alike, but for blanks: of strings mostly, so that keys are long."""
-        found: np.ndarray = (rng.gumbel(size=self.scores.shape) + self._weights).astype(np.float32)
+        times = np.maximum(rng.standard_exponential(self.scores.shape, np.float32), np.finfo(np.float32).tiny)
+        found: np.ndarray = self._weights - np.log(times)  # a weight and Gumbel noise
         return found
 
     def of(self, token_class: int) -> np.ndarray:

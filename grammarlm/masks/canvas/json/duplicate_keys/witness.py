@@ -293,9 +293,8 @@ class Witness:
         at = [i for i in (*clash.second, *clash.first) if i in masked] or masked
         if not at:
             return None
-        tokens = {i: self._values(i) for i in at}
-        position = min(at, key=lambda i: len(tokens[i]))
-        for token in tokens[position]:
+        position = min(at, key=self._most_values)
+        for token in self._values(position):
             self._spend()
             child = self._row.with_token(position, token)
             if child.is_completable:
@@ -311,6 +310,11 @@ class Witness:
         for one in np.flatnonzero(self._row.inner.classes_at(position) & (classes.sizes > 0)).tolist():
             found += different(self._grid.vocab, len(self._given), classes.members(one)).tolist()
         return found
+
+    def _most_values(self, position: int) -> int:
+        """How many these are at most, unless a class has more tokens that spell too few keys."""
+        sizes = self._classes.sizes[self._row.inner.classes_at(position)]
+        return int(np.minimum(sizes, enough(self._grid.vocab, len(self._given))).sum())
 
 
 def settled(row: JsonRow) -> JsonRow:
@@ -346,7 +350,7 @@ def read_with_room(row: JsonRow) -> list[int] | None:
 
 def different(vocab: Vocabulary, length: int, members: np.ndarray) -> np.ndarray:
     """Of some tokens that act alike, but for keys, as many as are enough in a row of this length."""
-    most = 2 * length * most_quotes(vocab) + 1
+    most = enough(vocab, length)
     if len(members) <= most:
         return members
     texts, found = texts_of(vocab), dict[bytes, int]()
@@ -356,6 +360,11 @@ def different(vocab: Vocabulary, length: int, members: np.ndarray) -> np.ndarray
             if len(found) == most:
                 return np.array(list(found.values()), np.int64)
     return members
+
+
+def enough(vocab: Vocabulary, length: int) -> int:
+    """More tokens than a row of this length can have keys, twice over."""
+    return 2 * length * most_quotes(vocab) + 1
 
 
 @lru_cache(maxsize=4)
