@@ -54,12 +54,12 @@ class JsonPasses:
 
     def _found(self, position: int) -> np.ndarray:
         row, classes = self.row, self.classes_at(position)
-        found = np.union1d(self._least.get(position, NO_TOKENS), self._singles.too_long(position, classes))
+        found = united(self._least.get(position, NO_TOKENS), self._singles.too_long(position, classes))
         if row.grid.has_free_keys:
             for marked in row.key_places.telling:
-                found = np.union1d(found, marked.refused(position, classes, self.classes))
+                found = united(found, marked.refused(position, classes, self.classes))
             asked = not_shown if row.grid.is_small(row.tokens) else self._singles.again
-            found = np.union1d(found, asked(row, position, classes, found))
+            found = united(found, asked(row, position, classes, found))
         return found
 
     def _without(self, position: int) -> JsonPasses:
@@ -82,3 +82,10 @@ class JsonPasses:
 
     def sample(self, scores: np.ndarray, draw: Draw) -> np.ndarray:
         return self.row.inner.sample(scores, draw)
+
+
+def united(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The ids of both: mostly one of them has none, and is not worth a sort."""
+    if len(one) and len(other):
+        return np.union1d(one, other)
+    return one if len(one) else other
