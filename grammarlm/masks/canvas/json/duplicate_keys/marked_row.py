@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grammarlm.layout.json_canvas import BEGIN, END, NEED
-from grammarlm.masks.canvas.classes import NEVER
 from grammarlm.masks.canvas.json.texts import texts_of
 from grammarlm.masks.canvas.protocol import MASKED
 
@@ -63,16 +62,18 @@ class MarkedRow:
         inside: dict[int, list[int]] = {}
         for position, offset in sorted(self._marks):
             inside.setdefault(position, []).append(offset)
-        found, at, texts = list[int](), list[int](), texts_of(self._grid.vocab)
-        for position, token_class in enumerate([*base, NEVER]):
-            offsets = inside.get(position, ())
+        found, at, texts, done = list[int](), list[int](), texts_of(self._grid.vocab), 0
+        for position, offsets in [*inside.items(), (len(base), [])]:
+            at += range(len(found), len(found) + position - done)
+            found += base[done:position]
+            done = position + 1
             if 0 in offsets:
                 found += [of[mark] for mark in self._marks[position, 0]]
             at.append(len(found))
             if position == len(base):
                 break
             if not any(offsets):
-                found.append(token_class)
+                found.append(base[position])
                 continue
             for offset, byte in enumerate(texts[self._tokens[position]]):
                 if offset and offset in offsets:
