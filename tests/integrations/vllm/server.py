@@ -18,10 +18,23 @@ from typing import Any
 
 import tomllib
 
-from tests.integrations.vllm.scenario import MODEL
+from tests.integrations.vllm.scenario import MODEL, PERSON
 
 ROOT = Path(__file__).parents[3]
+MESSAGES = [{"role": "user", "content": "Name: Mia Lopez, 31"}]
 TEMPLATE = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+
+PLACE = {
+    "type": "object",
+    "properties": {"place": {"enum": ["Oslo", "Rome"]}},
+    "required": ["place"],
+    "additionalProperties": False,
+}
+TOOLS: list[Any] = [
+    {"type": "function", "function": {"name": "keep", "parameters": PERSON, "strict": True}},
+    {"type": "function", "function": {"name": "look", "parameters": PLACE, "strict": True}},
+]
+SCHEMAS = {"keep": PERSON, "look": PLACE}
 
 
 def installed(folder: Path) -> Path:
@@ -64,7 +77,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *, backend: bool, plugin: bool = True, options: tuple[str, ...] = ()) -> Iterator[Server]:
+def serving(
+    folder: Path, *, backend: bool, plugin: bool = True, options: tuple[str, ...] = (), model: Path = MODEL
+) -> Iterator[Server]:
     """A running server, with grammarlm-vllm installed if `plugin`; the log is shown where it does not start."""
     site = installed(folder / "site") if plugin else folder
     with socket.socket() as found:
@@ -78,7 +93,7 @@ def serving(folder: Path, *, backend: bool, plugin: bool = True, options: tuple[
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)]),
     }  # fmt: skip
     command = [
-        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL), "--served-model-name", "tiny",
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name", "tiny",
         "--port", str(port), "--host", "127.0.0.1", "--dtype", "float32", "--enforce-eager", "--max-model-len", "512",
         "--max-num-seqs", "16", "--chat-template", str(folder / "template"), "--disable-log-stats", *options,
     ]  # fmt: skip
@@ -125,3 +140,14 @@ class Pulse:
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
         self._thread.join()
+
+
+def calls_of_stream(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The calls of a stream: names, and the pieces of their arguments joined."""
+    found: dict[int, list[str]] = {}
+    for event in events:
+        for call in event["choices"][0]["delta"].get("tool_calls") or ():
+            name, arguments = found.setdefault(call["index"], ["", ""])
+            function = call["function"]
+            found[call["index"]] = [name or function.get("name") or "", arguments + (function.get("arguments") or "")]
+    return [(name, arguments) for name, arguments in found.values()]

@@ -9,11 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.counts import tiers
 from tests.integrations.vllm.bad_requests import BAD, HARD, TEXTS
 from tests.integrations.vllm.scenario import DATE, PERSON
-from tests.integrations.vllm.server import Pulse, Server, serving
-
-MESSAGES = [{"role": "user", "content": "Name: Mia Lopez, 31"}]
+from tests.integrations.vllm.server import MESSAGES, SCHEMAS, TOOLS, Pulse, Server, calls_of_stream, serving
 
 
 @pytest.fixture(scope="module")
@@ -108,33 +107,10 @@ def test_hard_requests_are_served(server: Server) -> None:
             assert re.fullmatch(TEXTS[what], text), (what, text)
 
 
-PLACE = {
-    "type": "object",
-    "properties": {"place": {"enum": ["Oslo", "Rome"]}},
-    "required": ["place"],
-    "additionalProperties": False,
-}
-TOOLS: list[Any] = [
-    {"type": "function", "function": {"name": "keep", "parameters": PERSON, "strict": True}},
-    {"type": "function", "function": {"name": "look", "parameters": PLACE, "strict": True}},
-]
-SCHEMAS = {"keep": PERSON, "look": PLACE}
-
-
-def call_of(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """The calls of a stream: names, and the pieces of their arguments joined."""
-    found: dict[int, list[str]] = {}
-    for event in events:
-        for call in event["choices"][0]["delta"].get("tool_calls") or ():
-            name, arguments = found.setdefault(call["index"], ["", ""])
-            function = call["function"]
-            found[call["index"]] = [name or function.get("name") or "", arguments + (function.get("arguments") or "")]
-    return [(name, arguments) for name, arguments in found.values()]
-
-
+@tiers("count", 8, 60)
 @pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize("choice", ["required", "auto", "keep", "look"])
-def test_tools_of_vllm(server: Server, choice: str, is_stream: bool) -> None:
+def test_tools_of_vllm(server: Server, choice: str, is_stream: bool, count: int) -> None:
     """Structural tags of vLLM's own making, calls read by its own parser: valid, complete, of the tool that was asked for."""
     asked: Any = {"type": "function", "function": {"name": choice}} if choice in SCHEMAS else choice
     body = {
@@ -145,11 +121,13 @@ def test_tools_of_vllm(server: Server, choice: str, is_stream: bool) -> None:
         "tool_choice": asked,
         "stream": is_stream,
     }
-    for seed in range(8):
+    for seed in range(count):
         status, answer = server.post("/v1/chat/completions", {**body, "seed": seed})
         assert status == 200, answer
         if is_stream:
-            calls = call_of([json.loads(line[6:]) for line in answer.splitlines() if line.startswith("data: {")])
+            calls = calls_of_stream(
+                [json.loads(line[6:]) for line in answer.splitlines() if line.startswith("data: {")]
+            )
         else:
             assert answer["choices"][0]["finish_reason"] in ("stop", "tool_calls"), answer
             told = answer["choices"][0]["message"].get("tool_calls") or ()
