@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.tools.tool_format import ToolFormat
 from grammarlm.grammars.tools.tools import Tools
 from grammarlm.integrations.serving.admission import admit, remembered
@@ -27,22 +28,28 @@ def has_structured_outputs(params: SamplingParams) -> bool:
     return asked is not None and not asked.all_constraints_none()
 
 
+def grammar_of(params: SamplingParams, options: Options | None) -> Grammar | None:
+    """The grammar that the options ask for; None where there are no options, or where they go along with structured_outputs."""
+    if options is None:
+        return None
+    if options.grammar is not None:
+        check_alone(params)
+    elif not has_structured_outputs(params):
+        raise ValueError(f"{KEY} says nothing about the answer; it takes {', '.join((*FORMS, *TURN))}")
+    return options.grammar
+
+
 def check(params: SamplingParams) -> None:
     """ValueError where the request cannot be served as it asks."""
-    options = options_of(params)
-    if options is None:
+    grammar = grammar_of(params, options_of(params))
+    if grammar is None:
         return
-    if options.grammar is None:
-        if not has_structured_outputs(params):
-            raise ValueError(f"{KEY} says nothing about the answer; it takes {', '.join((*FORMS, *TURN))}")
-        return
-    check_alone(params)
     if getattr(params, "thinking_token_budget", None) is not None:
         raise ValueError(
             f"thinking_token_budget forces tokens that the grammar of {KEY} may forbid; leave it out, or ask for the grammar by "
             "structured_outputs with a reasoning parser"
         )
-    grammar, given = options.grammar, (params.extra_args or {})[KEY]
+    given = (params.extra_args or {})[KEY]
     if isinstance(given, str):
         remembered(given, lambda: admit(grammar))
     else:
@@ -82,16 +89,16 @@ def _as_structured_output(params: SamplingParams, tokenizer: Any, thinks_freely:
     from vllm.sampling_params import StructuredOutputsParams
 
     options = options_of(params, lambda: format_of(tokenizer))
-    if options is None or options.grammar is None:
+    grammar = grammar_of(params, options)
+    if options is None or grammar is None:
         return
-    check_alone(params)
-    if thinks_freely and isinstance(options.grammar, Tools) and options.grammar.reasoning is not None:
+    if thinks_freely and isinstance(grammar, Tools) and grammar.reasoning is not None:
         raise ValueError(
             f"{KEY}: reasoning: with a reasoning parser vLLM leaves thoughts free; leave reasoning out, or start vLLM with "
             "enable_in_reasoning"
         )
     kept = {"close": options.close, "min_tokens": options.min_tokens}
-    params.structured_outputs = StructuredOutputsParams(grammar=sealed(options.grammar))
+    params.structured_outputs = StructuredOutputsParams(grammar=sealed(grammar))
     params.extra_args = {**(params.extra_args or {}), KEY: kept}
 
 

@@ -12,6 +12,9 @@ BAD: dict[str, dict[str, Any]] = {
     "too many states": {"regex": "(?s)(.*a){40}.{3000}b" + "(?=.{40}x)" * 30},
 }
 
+# Nothing is wrong with these where a chat template says how the model writes calls.
+TOLD_BY_TEMPLATE = {"tools without a format"}
+
 HARD: dict[str, dict[str, Any]] = {
     "100,000 values": {"schema": {"enum": [f"value {n}" for n in range(100_000)]}},
     "100,000 nested groups": {"regex": "(" * 100_000 + "a" + ")" * 100_000},

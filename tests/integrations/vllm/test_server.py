@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.counts import tiers
-from tests.integrations.vllm.bad_requests import BAD, HARD, TEXTS
+from tests.integrations.vllm.bad_requests import BAD, HARD, TEXTS, TOLD_BY_TEMPLATE
 from tests.integrations.vllm.scenario import DATE, PERSON
 from tests.integrations.vllm.server import MESSAGES, SCHEMAS, TOOLS, Pulse, Server, calls_of_stream, serving
 
@@ -90,7 +90,8 @@ def test_bad_requests_are_answered_400_and_the_next_one_works(name: str, request
             )
             # With the backend, what is too slow for the event loop is found where nobody can answer 400 any more.
             is_empty = status == 200 and answer["choices"][0]["text"] == "" and name == "server"
-            assert status == 400 or is_empty or what == "too many states", (what, status, answer)
+            is_told = name == "server" and what in TOLD_BY_TEMPLATE
+            assert status == 400 or is_empty or is_told or what == "too many states", (what, status, answer)
             assert "Traceback" not in json.dumps(answer)
             assert re.fullmatch(DATE, completed(server, {"regex": DATE})), what
     assert len(pulse.times) > 20
@@ -149,12 +150,13 @@ def test_bad_structural_tags_are_answered_400(server: Server, tag: str) -> None:
 
 
 def test_tools_of_our_options(server: Server) -> None:
-    """The format is named: this template knows no tools."""
+    """By the tokenizer's own chat template, or by a format that is named."""
     body = {"messages": MESSAGES, "max_tokens": 100, "temperature": 1.0}
     asked = {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False}
     status, answer = server.post("/v1/chat/completions", body | {"vllm_xargs": {"grammarlm": json.dumps(asked)}})
-    assert status == 400, answer
-    assert "no format of calls is known for this chat template" in json.dumps(answer)
+    assert status == 200, answer
+    call = json.loads(answer["choices"][0]["message"]["content"])
+    jsonschema.validate(call["arguments"], SCHEMAS[call["function"]])
     named = {"vllm_xargs": {"grammarlm": json.dumps({**asked, "tool_format": "llama3"})}}
     status, answer = server.post("/v1/chat/completions", body | named)
     assert status == 200, answer
