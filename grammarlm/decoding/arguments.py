@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import operator
 import os
@@ -48,6 +49,15 @@ def check_function(name: str, value: object, *, optional: bool = True) -> None:
     """A function; None too where the argument is optional."""
     if not callable(value) and not (value is None and optional):
         raise TypeError(f"{name} is {value!r:.60}; it takes a function")
+    check_synchronous(name, value)
+
+
+def check_synchronous(name: str, value: object) -> None:
+    """No coroutine function: what its calls return is awaited by nobody, and counts as true."""
+    if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None)):  # noqa: B004
+        raise TypeError(
+            f"{name} is {value!r:.60}, a coroutine function; it takes one that is called, not awaited (def)"
+        )
 
 
 def check_choice(name: str, value: object, accepted: Iterable[object]) -> None:

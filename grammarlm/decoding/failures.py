@@ -10,6 +10,7 @@ is whatever is not an Exception, such as Ctrl-C.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,7 +57,14 @@ def message_of(error: Exception) -> str:
         return type(error).__name__
 
 
-def answer_of(name: str, function: Callable[[Any], Any], text: str, read: Callable[[Any], Any] = bool) -> Any:
+def is_true(value: object) -> bool:
+    """What a caller's predicate says; TypeError for what would be awaited, whose truth says nothing."""
+    if inspect.isawaitable(value):
+        raise TypeError(f"it returns {type(value).__name__}, which would have to be awaited; it takes a bool")
+    return bool(value)
+
+
+def answer_of(name: str, function: Callable[[Any], Any], text: str, read: Callable[[Any], Any] = is_true) -> Any:
     """The result of a caller's function for a text; RowFailure where it raises."""
     try:
         return read(function(text))

@@ -23,7 +23,7 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers.answer_format import AnswerFormat, filled_format, read_format
 from .argument_types import Conversation, Model, Prompt, Prompts, Tokenizer, Where
-from .arguments import check_text, check_vocabulary, is_batch, per_prompt, prompt_ids
+from .arguments import check_synchronous, check_text, check_vocabulary, is_batch, per_prompt, prompt_ids
 from .chat.conversation import Chat
 from .chat.messages import is_conversation
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
@@ -204,6 +204,7 @@ def compile_format(
 
 def checked_predicate(where: Where | None) -> Where | None:
     if where is None or callable(where):
+        check_synchronous("where", where)
         return where
     raise TypeError(
         f"where is {type(where).__name__}; it takes a function that gets the text so far and says whether it may go on"

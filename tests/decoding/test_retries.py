@@ -1,8 +1,10 @@
 """check= and retries=: an answer that fails is asked for again by itself, and never raises."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 import grammarlm as gl
@@ -131,9 +133,61 @@ def test_conversations_are_told_why() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        (np.False_, "check= refuses the value"),
+        (0, "check= returns int: 0; it takes True, False or None, bool(...) for instance"),
+        (torch.tensor(False), "check= returns Tensor: tensor(False); it takes True, False or None"),
+        (re.match("a", "a"), "check= returns Match: "),
+        ([], "check= returns list: []"),
+    ],
+)
+def test_what_is_no_verdict_lets_nothing_through(said: Any, error: str) -> None:
+    """Only False itself failed an answer: one that numpy's, torch's or a coroutine's "false" spoke against was taken."""
+    out = ask([65], check=lambda value: said)
+    assert (out.finish_reason, out.value) == ("unsatisfied", None)
+    assert out.error.startswith(error)
+    assert ask([65], check=lambda value: np.True_).value is not None
+
+
+def test_a_predicate_that_would_be_awaited_lets_nothing_through() -> None:
+    class Later:
+        def __await__(self) -> Any:
+            raise AssertionError
+
+    for where in (lambda text: Later(), Many(Later())):
+        out = ask([65], where=where)
+        assert (out.finish_reason, out.value) == ("error", None)
+        assert "returns Later, which would have to be awaited; it takes a bool" in out.error
+
+
+class Many:
+    def __init__(self, said: Any):
+        self.said = said
+
+    def __call__(self, text: str) -> Any:
+        return self.said
+
+    def many(self, texts: list[str]) -> list[Any]:
+        return [self.said] * len(texts)
+
+
+async def awaited(value: Any) -> bool:
+    return False
+
+
+class Awaited:
+    async def __call__(self, value: Any) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [({"retries": -1}, "retries=-1; it takes an integer from 0 to 1024"), ({"retries": True}, "retries is True"),
      ({"check": 3}, "check is 3; it takes a function"),
+     ({"check": awaited}, "a coroutine function; it takes one that is called, not awaited"),
+     ({"where": awaited}, "a coroutine function; it takes one that is called, not awaited"),
+     ({"where": Awaited()}, "a coroutine function"),
      ({"feedback": 2}, "feedback=2; it takes True or False")],
 )  # fmt: skip
 def test_bad_input(options: dict[str, Any], said: str) -> None:
