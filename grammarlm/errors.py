@@ -44,7 +44,8 @@ def unknown_argument(function: str, name: str, known: Iterable[str]) -> TypeErro
     from difflib import get_close_matches
 
     names = sorted(known)
-    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    longer = [each for each in names if len(name) > 2 and each.startswith(name)]  # temp: temperature
+    near = longer if len(longer) == 1 else get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]}=?" if near else f"there are {', '.join(names)}"
     return TypeError(shorten(f"{function}() has no argument {name[:60]}=; {hint}"))
 
