@@ -19,6 +19,7 @@ from grammarlm.errors import brief, shorten
 from grammarlm.grammars.text import Text
 from grammarlm.grammars.tools.tool_format import ToolFormat
 from grammarlm.integrations.serving.options import KEY, read_options
+from grammarlm.integrations.serving.options import KNOWN as OF_FORMS
 
 # Names that are generate()'s own, which checks their values.
 SAMPLING = ("temperature", "top_p", "top_k", "min_p", "typical_p", "repetition_penalty", "seed")
@@ -112,11 +113,19 @@ def check_name(name: str, value: Any, is_chat: bool) -> None:
     """ValueError for what this server does not do."""
     there = sorted(set(KNOWN).difference(("prompt", "echo", "suffix") if is_chat else OF_CHAT))
     if name not in there:
-        near = difflib.get_close_matches(name, there, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there)}"
-        raise ValueError(shorten(f"{name[:60]!r} is not supported here; {hint}"))
+        raise ValueError(shorten(f"{name[:60]!r} is not supported here; {instead_of(name, there, is_chat)}"))
     if name in NOTHING and not any(value == each and type(value) in (type(each), float) for each in NOTHING[name]):
         raise ValueError(f"{name} is {brief(value)}, which is not supported; leave it out")
+
+
+def instead_of(name: str, there: list[str], is_chat: bool) -> str:
+    """What to write in place of a name that is not among those there are."""
+    if name in KNOWN:
+        return f"it is of {'/v1/completions' if is_chat else '/v1/chat/completions'}"
+    if name in OF_FORMS:
+        return f"write it as {{{KEY!r}: {{{name!r}: ...}}}}"
+    near = difflib.get_close_matches(name, there, n=1, cutoff=0.7)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there)}; forms of answers are in {KEY!r}"
 
 
 def is_list_of(value: Any, kinds: type | tuple[type, ...]) -> bool:
@@ -174,7 +183,12 @@ def form_of(given: Mapping[str, Any], is_chat: bool, tokenizer: Any) -> dict[str
                 raise ValueError(f"{name} is given twice, once in {KEY!r}")
             options[name] = given[name]
     turn = {name: options.pop(name) for name in TURN if is_chat and name in options}
-    read = read_options(options, lambda: ToolFormat.of(tokenizer))
+    try:
+        read = read_options(options, lambda: ToolFormat.of(tokenizer))
+    except ValueError as error:
+        if KEY in given:
+            raise
+        raise ValueError(str(error).removeprefix(f"{KEY}: ")) from None
     if read.min_tokens:
         raise ValueError(f"{KEY}: min_tokens is not supported here; a grammar can ask for a length")
     if turn.get("tools") == []:
