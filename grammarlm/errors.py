@@ -23,7 +23,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def shorten(message: str, longest: int = LONGEST_MESSAGE) -> str:
-    """The message, its middle cut out where it is too long."""
+    """The message, its middle cut out where it is too long. Halves of surrogate pairs, which no stream takes, are escaped."""
+    if not message.isascii():
+        message = message.encode("utf-8", "backslashreplace").decode()
     if len(message) <= longest:
         return message
     keep = (longest - 5) // 2

@@ -191,7 +191,9 @@ def instead_of(prompt: Any) -> str:
     of_list = of_list[0] if isinstance(of_list, (list, tuple)) and of_list else of_list
     if isinstance(prompt, Mapping) and "input_ids" in prompt:
         return "pass the text itself, or its ids: prompt['input_ids'], of a tensor the row prompt['input_ids'][0], without padding"
-    if any(isinstance(one, Mapping) and "content" in one for one in (prompt, of_list)):
+    if isinstance(prompt, Mapping) and "content" in prompt:
+        return "it is one message; a conversation is a list of them: [message]"
+    if isinstance(of_list, Mapping) and "content" in of_list:
         return "a conversation is a list of messages; here its text or its ids are taken"
     if len(getattr(prompt, "shape", ())) > 1:
         return (

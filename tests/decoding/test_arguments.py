@@ -247,6 +247,7 @@ MESSAGES = [{"role": "user", "content": "hi"}]
         (lambda: generate(grammar=Path("a.lark")), "gl.Lark(path.read_text())"),
         (lambda: gl.generate(model, MESSAGES, vocab=BYTES), "there is no tokenizer; pass tokenizer=, or the prompt as a text"),
         (lambda: gl.infill(model, [-1], vocab=BYTES, mask_id=0, prompt=MESSAGES), "a conversation is a list of messages; here"),
+        (lambda: gl.generate(model, MESSAGES[0], vocab=BYTES), "it is one message; a conversation is a list of them: [message]"),
         (lambda: gl.generate(model, {"input_ids": [65]}, vocab=BYTES), "or its ids: prompt['input_ids']"),
         (lambda: gl.generate(model, torch.zeros(1, 7).long(), vocab=BYTES), "its shape is [1, 7]: one prompt is one row"),
         (lambda: gl.generate(model, ["a", None], vocab=BYTES), "number 1 is NoneType; a list of prompts has a text"),
