@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 
 from grammarlm.errors import shorten
 
+LINK = re.compile(r"\n *For further information visit \S+")  # pydantic's, after each thing that is wrong
 SHOWN = 60  # characters of the text's end that a message shows
 
 
@@ -52,7 +54,8 @@ def message_of(error: Exception) -> str:
     if isinstance(error, RowFailure):
         return shorten(str(error))
     try:
-        return shorten(f"{type(error).__name__}: {error}")
+        told = LINK.sub("", str(error))
+        return shorten(f"{type(error).__name__}: {told}")
     except Exception:  # an exception whose __str__ raises
         return type(error).__name__
 

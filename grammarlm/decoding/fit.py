@@ -71,6 +71,19 @@ def check_positions(
         )
 
 
+def warn_of_dropout(model: Any) -> None:
+    """A warning where a model of torch drops at random a part of what it computes: a greedy answer differs from call to call."""
+    if not isinstance(model, torch.nn.Module) or not model.training:
+        return
+    parts = [one for one in model.modules() if one.training]
+    rates = [one.p if isinstance(one, torch.nn.Dropout) else getattr(one, "attention_dropout", 0) for one in parts]
+    if any(isinstance(rate, float) and rate > 0 for rate in rates):
+        warnings.warn(
+            "the model is in training mode and has dropout, so equal calls have other answers; call model.eval()",
+            stacklevel=4,
+        )
+
+
 def positions_of(model: Any) -> int | None:
     """How many ids of a text a model is made for; None where its config says nothing."""
     positions = getattr(text_config(model), "max_position_embeddings", None)

@@ -27,7 +27,7 @@ from .arguments import check_synchronous, check_text, check_vocabulary, is_batch
 from .chat.conversation import Chat
 from .chat.messages import is_conversation
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
-from .fit import check_positions, count_of, warn_of_width
+from .fit import check_positions, count_of, warn_of_dropout, warn_of_width
 from .settings import AnswerSpec, Settings
 
 
@@ -85,6 +85,7 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
     width = width_of(model)
     ids = [prompt_ids(one, tokenizer, vocab, width, name) for one, name in zip(prompts, names, strict=True)]
     check_positions(model, ids, settings.max_tokens)
+    warn_of_dropout(model)
 
     start = perf_counter()
     given_size = None if vocab is None else vocab.size
