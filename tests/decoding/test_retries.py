@@ -91,6 +91,22 @@ def test_validators_of_types_and_each_prompt_its_own_grammar() -> None:
     assert all(isinstance(outs[at].value, Small) and outs[at].value.n <= 4 for at in (0, 2))
 
 
+def test_what_a_validator_says_has_no_link() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Large(pydantic.BaseModel):
+        n: int
+
+        @pydantic.field_validator("n")
+        @classmethod
+        def large(cls, value: int) -> int:
+            raise ValueError("too small")
+
+    error = ask([65], grammar=None, schema=Large, retries=1, max_tokens=12, close=True).error
+    assert "too small" in error
+    assert "http" not in error
+
+
 def test_failing_models_are_not_asked_again() -> None:
     calls = 0
 

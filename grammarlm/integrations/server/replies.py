@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grammarlm.decoding.result import Result
+from grammarlm.grammars.structural_tag.grammar import StructuralTag
 
 from .asked import Asked
 from .watch import Told
@@ -31,7 +32,7 @@ class Reply:
             tokens = [token for each in told if each.row == row for token in each.tokens]
             calls = self._calls(row, result.calls)
             text = {"message": message_of(result, calls)} if self.asked.is_chat else {"text": result.text}
-            choices.append(self._choice(row, text, tokens) | finish_of(result, self.asked.is_chat))
+            choices.append(self._choice(row, text, tokens) | finish_of(result, self.asked))
         return self._object(choices, is_chunk=False) | {"usage": self._usage(results)}
 
     def begin(self, answers: int) -> Iterator[dict[str, Any]]:
@@ -61,7 +62,7 @@ class Reply:
             if rest is not None:
                 yield self.more(rest, before)
             empty: dict[str, Any] = {"delta": {}} if self.asked.is_chat else {"text": ""}
-            yield self._object([self._choice(row, empty) | finish_of(result, self.asked.is_chat)], is_chunk=True)
+            yield self._object([self._choice(row, empty) | finish_of(result, self.asked)], is_chunk=True)
         if self.asked.has_usage:
             yield self._object([], is_chunk=True) | {"usage": self._usage(results)}
 
@@ -126,16 +127,17 @@ def message_of(result: Result, calls: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def finish_of(result: Result, is_chat: bool) -> dict[str, Any]:
+def finish_of(result: Result, asked: Asked) -> dict[str, Any]:
     """Why an answer has ended, in OpenAI's words; and the stop string, as vLLM has it."""
-    is_cut = result.finish_reason == "length" or (result.finish_reason == "closed" and is_free(result))
-    reason = "length" if is_cut else "tool_calls" if is_chat and result.calls else "stop"
+    is_cut = result.finish_reason == "length" or (result.finish_reason == "closed" and is_free(result, asked))
+    reason = "length" if is_cut else "tool_calls" if asked.is_chat and result.calls else "stop"
     return {"finish_reason": reason, "stop_reason": result.stopped_by}
 
 
-def is_free(result: Result) -> bool:
-    """A turn that is text of any form: one that ends with its tokens is no whole answer, though it is one of the grammar."""
-    return result.turn is not None and result.turn.tools.answer is None and not result.calls
+def is_free(result: Result, asked: Asked) -> bool:
+    """Text of any form, beside tools or tags: one that ends with its tokens is no whole answer, though it is one of the grammar."""
+    is_turn = result.turn is not None and result.turn.tools.answer is None and not result.calls
+    return is_turn or isinstance(asked.settings["grammar"], StructuralTag)
 
 
 def listed(tokens: Sequence[dict[str, Any]]) -> dict[str, Any]:

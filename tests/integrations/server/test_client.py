@@ -24,6 +24,10 @@ TAG = {
     "type": "structural_tag",
     "format": {"type": "tag", "begin": "<a>", "content": {"type": "json_schema", "json_schema": SCHEMA}, "end": "</a>"},
 }
+TRIGGERED = {
+    "type": "structural_tag",
+    "format": {"type": "triggered_tags", "triggers": ["<a>"], "tags": [TAG["format"]]},
+}
 DRAWN = {"n": 2, "seed": 1, "temperature": 1.0, "max_tokens": 9}
 GBNF = 'root ::= "a" | "b" root'
 MESSAGES = [{"role": "user", "content": "Count 15 minutes."}]
@@ -36,13 +40,14 @@ CHATS = {
     ),
     "json_object": ({"response_format": {"type": "json_object"}}, {"response_format": {"type": "json_object"}}),
     "structural tag": ({"response_format": TAG}, {"response_format": TAG}),
+    "tags, cut": ({"response_format": TRIGGERED, "max_tokens": 5}, {"response_format": TRIGGERED, "max_tokens": 5}),
     "tools": ({"tools": [TIMER]}, {"tools": [TIMER]}),
     "required": ({"tools": [TIMER], "tool_choice": "required"}, {"tools": [TIMER], "tool_choice": "required"}),
     "one tool": (
         {"tools": [TIMER], "tool_choice": {"type": "function", "function": {"name": "set_timer"}}, "parallel_tool_calls": False},
         {"tools": [TIMER], "tool_choice": "set_timer", "parallel": False},
     ),
-    "a text that its tokens end": ({"tools": [TIMER], "tool_choice": "none", "max_tokens": 4},
+    "a text, cut": ({"tools": [TIMER], "tool_choice": "none", "max_tokens": 4},
                                    {"tools": [TIMER], "tool_choice": "none", "max_tokens": 4}),
     "no tool": (
         {"tools": [TIMER], "tool_choice": "none", "max_tokens": 30},
@@ -81,10 +86,14 @@ def calls_of(message):
     return [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
 
 
-def ending(out):
+def is_tag(settings):
+    return settings.get("response_format", {}).get("type") == "structural_tag"
+
+
+def ending(out, is_tag=False):
     """A text of any form that ends with its tokens is cut, also where a turn with tools closes it."""
     is_text = out.turn is not None and out.turn.tools.answer is None and not out.calls
-    is_cut = out.finish_reason == "length" or (out.finish_reason == "closed" and is_text)
+    is_cut = out.finish_reason == "length" or (out.finish_reason == "closed" and (is_text or is_tag))
     return "tool_calls" if out.calls else "length" if is_cut else "stop"
 
 
@@ -98,7 +107,7 @@ def test_a_conversation(name, client, tiny):
         assert (choice.message.content or "") == out.content
         assert calls_of(choice.message) == [(call.name, call.json) for call in out.calls]
         assert getattr(choice.message, "reasoning_content", None) == out.reasoning
-        assert choice.finish_reason == ending(out)
+        assert choice.finish_reason == ending(out, is_tag(settings))
     assert found.usage.completion_tokens == sum(len(out.tokens) for out in outs)
     assert found.model == "tiny"
 
@@ -122,7 +131,7 @@ def test_a_stream_says_the_same(name, client, tiny):
     assert content == [out.content for out in outs]
     assert reasoning == [out.reasoning or "" for out in outs]
     assert calls == [[(call.name, call.json) for call in out.calls] for out in outs]
-    assert ends == [ending(out) for out in outs]
+    assert ends == [ending(out, is_tag(settings)) for out in outs]
     assert chunk.usage.completion_tokens == sum(len(out.tokens) for out in outs)
 
 
