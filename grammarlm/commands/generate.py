@@ -21,6 +21,7 @@ def add_generate(commands: Any) -> None:
     parser = commands.add_parser(
         "generate",
         help="an answer to a prompt, or to each line of a file",
+        usage="%(prog)s --model tiny|PATH (--prompt TEXT|- | --messages FILE|[...]|- | --jsonl FILE|-) [option ...]",
         description="An answer to a prompt, or to each line of a JSONL file, held to a grammar.",
         epilog="A text that is cut at --max-tokens is printed as far as it goes, with exit code 1.",
     )
