@@ -122,6 +122,24 @@ def test_failing_models_are_not_asked_again() -> None:
 
 
 @needs_jinja2
+def test_a_call_has_no_value_to_check() -> None:
+    """A check of the answer that may come instead got None, and refused each call."""
+    model, tokenizer = gl.load_tiny()
+
+    def rank(city: str) -> int:
+        """Of a city."""
+        return len(city)
+
+    asked = {"tokenizer": tokenizer, "tools": [rank], "schema": int, "check": lambda value: value > 10**9, "retries": 1}
+    talk = [{"role": "user", "content": "Count 15 minutes."}]
+    called = gl.generate(model, talk, tool_choice="required", **asked)
+    assert called.calls
+    assert (called.finish_reason, called.tries) == ("stop", 1)
+    answered = gl.generate(model, talk, tool_choice="none", **asked)
+    assert (answered.finish_reason, answered.tries) == ("unsatisfied", 2)
+
+
+@needs_jinja2
 def test_conversations_are_told_why() -> None:
     """The next prompt ends with the failed answer and the reason; without feedback it is the same prompt."""
     model, tokenizer = gl.load_tiny()
