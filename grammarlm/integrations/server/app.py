@@ -26,6 +26,7 @@ from starlette.routing import Route
 from grammarlm.decoding.fit import positions_of
 from grammarlm.decoding.live.asynchronous import asked_of, prepared, watched
 from grammarlm.decoding.request import Request as Prepared
+from grammarlm.decoding.request import read_prompts
 from grammarlm.decoding.result import Result
 from grammarlm.errors import TooManyCalls, shorten
 from grammarlm.integrations.serving.admission import admit, remembered, warm
@@ -153,11 +154,18 @@ class Server:
         """Prompts, vocabulary and grammar; Refused where one of them is wrong."""
         given = {**asked.settings, "tokenizer": self.tokenizer, "limits": Limits(max_ms=self.bounds.max_ms)}
         with wrong_is_refused():
-            made = prepared(self.model, asked.prompt, asked_of("serve", self.model, given, 1))
-        longest, most = max(map(len, made.prompts)), positions_of(self.model)
-        if most is not None and longest > most:  # its forward may take minutes, for which all others wait
+            if (most := positions_of(self.model)) is not None:
+                given["max_tokens"] = self._room(asked, given, most)
+            return prepared(self.model, asked.prompt, asked_of("serve", self.model, given, 1))
+
+    def _room(self, asked: Asked, given: dict[str, Any], most: int) -> int:
+        """The most tokens of an answer: those that the request names, or those for which the model has positions left; Refused
+        where the prompt alone has more of them, since its forward may take minutes, for which all others wait."""
+        read = read_prompts(self.model, asked.prompt, asked_of("serve", self.model, given, 1))
+        longest, room = max(map(len, read.ids)), asked.settings["max_tokens"]
+        if longest > most:
             raise Refused(400, f"the prompt has {longest:,} tokens, and the model is made for {most:,}; shorten it")
-        return made
+        return room if asked.is_bounded else min(room, most - longest + 1)
 
     def _place(self) -> ExitStack:
         """A place among the requests whose answer has not begun, until it is closed; Refused where there is none."""

@@ -62,6 +62,7 @@ class Asked:
     is_streamed: bool = False
     has_usage: bool = False  # does the stream end with its usage?
     shown: int | None = None  # alternatives to each token; None: no log-probabilities
+    is_bounded: bool = False  # does it say how many tokens an answer may have?
 
 
 def read_json(body: bytes) -> dict[str, Any]:
@@ -98,7 +99,8 @@ def read_request(given: Mapping[str, Any], is_chat: bool, tokenizer: Any, bounds
     check_integer("n", given.get("n", 1), 1)
     count = given.get("n", 1) * (len(prompt) if not is_chat and is_list_of(prompt, (str, list)) else 1)
     check_integer("the number of answers to a request", count, 1, bounds.max_answers)
-    return Asked(prompt, settings, is_chat, is_streamed, has_usage, shown_of(given, is_chat))
+    is_bounded = any(name in given for name in LENGTHS)
+    return Asked(prompt, settings, is_chat, is_streamed, has_usage, shown_of(given, is_chat), is_bounded)
 
 
 def read_why(given: dict[str, Any]) -> tuple[list[int], str]:

@@ -217,6 +217,25 @@ def test_a_client_that_is_still_sending_reads_why(client):
     check_served(client)
 
 
+def test_an_answer_without_a_number_has_the_positions_that_are_left(tiny):
+    """A model with a table of positions refused each request that named no max_tokens, as most do."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"n_positions": 24, "n_embd": 8, "n_layer": 1, "n_head": 2, "bos_token_id": 0, "eos_token_id": 1}
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=len(tiny[1]), **sizes)).eval()
+    starlette = pytest.importorskip("starlette.testclient")
+    with starlette.TestClient(application(model, tiny[1], name="tiny", hosts=("testserver",))) as client:
+        body = {"prompt": [5] * 20, "grammarlm": {"regex": "[a-z]*"}}
+        usage = post(client, body, "/v1/completions").json()["usage"]
+        assert (usage["prompt_tokens"], 1 <= usage["completion_tokens"] <= 5) == (20, True)
+        refused(post(client, {**body, "max_tokens": 9}, "/v1/completions"), "pass max_tokens=5")
+        refused(
+            post(client, {"prompt": [5] * 25}, "/v1/completions"),
+            "the prompt has 25 tokens, and the model is made for 24",
+        )
+        long = {"prompt": [5] * 20, "grammarlm": {"regex": "(ab1){9}"}}
+        refused(post(client, long, "/v1/completions"), "max_tokens=5 may not be enough")
+
+
 def test_a_client_that_leaves_frees_its_row(client, tiny):
     """A forward after it has left nobody's texts are read."""
     free = {"messages": MESSAGES, "max_tokens": 400, "grammarlm": {"regex": "[a-z ]{380,}"}}
