@@ -79,7 +79,7 @@ class Reply:
         """Where only we number them, an id of a call is this reply's too: clients tell calls of a conversation by their ids."""
         return [
             {
-                "id": f"call_{self.id}_{row}_{first + at}" if call.is_numbered else call.id,
+                "id": f"call_{self.id[:24]}_{row}_{first + at}" if call.is_numbered else call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.source},
             }
