@@ -71,7 +71,7 @@ def check_positions(
         )
 
 
-def warn_of_dropout(model: Any) -> None:
+def warn_of_dropout(model: Any, stacklevel: int = 4) -> None:
     """A warning where a model of torch drops at random a part of what it computes: a greedy answer differs from call to call."""
     if not isinstance(model, torch.nn.Module) or not model.training:
         return
@@ -80,7 +80,7 @@ def warn_of_dropout(model: Any) -> None:
     if any(isinstance(rate, float) and rate > 0 for rate in rates):
         warnings.warn(
             "the model is in training mode and has dropout, so equal calls have other answers; call model.eval()",
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 

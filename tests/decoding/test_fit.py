@@ -132,6 +132,13 @@ def test_a_model_in_training_that_drops_is_told(tokenizer) -> None:  # noqa: F81
             warnings.simplefilter("always")
             gl.generate(small, [5], tokenizer=tokenizer, regex="aa", max_tokens=4)
         assert [("in training mode" in str(one.message)) for one in told] == [True] * is_told
+        assert all(one.filename == __file__ for one in told)
+
+
+def test_infilling_is_told_too(tokenizer) -> None:  # noqa: F811
+    with pytest.warns(UserWarning, match="in training mode") as told:
+        gl.infill(dropping().train(), [5, -1], tokenizer=tokenizer)
+    assert told[0].filename == __file__
 
 
 def dropping() -> Any:
