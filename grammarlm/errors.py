@@ -47,8 +47,8 @@ def unknown_argument(function: str, name: str, known: Iterable[str]) -> TypeErro
 
     names = sorted(known)
     longer = [each for each in names if len(name) > 2 and each.startswith(name)]  # temp: temperature
-    near = longer if len(longer) == 1 else get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]}=?" if near else f"there are {', '.join(names)}"
+    near = longer or get_close_matches(name, names, n=1)
+    hint = f"did you mean {' or '.join(f'{each}=' for each in near)}?" if near else f"there are {', '.join(names)}"
     return TypeError(shorten(f"{function}() has no argument {name[:60]}=; {hint}"))
 
 

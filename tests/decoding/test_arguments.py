@@ -49,6 +49,7 @@ def generate(**arguments):
         (lambda: gl.Limits(max_mss=5), "Limits() has no argument max_mss=; did you mean max_ms=?"),
         (lambda: gl.Vocabulary.from_tokenizer("x", stop_id=[1]), "from_tokenizer() has no argument stop_id=; did you mean stop"),
         (lambda: generate(temp=1), "generate() has no argument temp=; did you mean temperature=?"),
+        (lambda: generate(top=1), "generate() has no argument top=; did you mean top_k= or top_p=?"),
         (lambda: generate(system="x"), "generate() has no argument system=; there are batch_size"),
         (lambda: gl.decide(model, [65], vocab=BYTES, max_tokens=5), "decide() has no argument max_tokens=; there are"),
         (lambda: generate(messages=[]), "has no argument messages=; a conversation is the prompt itself"),
