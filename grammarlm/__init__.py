@@ -72,7 +72,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value = import_module("grammarlm.version").version()
         return value
     if name not in _HOME:
-        raise AttributeError(f"module 'grammarlm' has no attribute {name!r}; there are {', '.join(__all__)}")
+        raise AttributeError(f"module 'grammarlm' has no attribute {name!r}; {_instead_of(name)}")
     try:
         value = getattr(import_module(f"grammarlm.{_HOME[name]}"), name)
     except ModuleNotFoundError as error:
@@ -82,6 +82,14 @@ def __getattr__(name: str) -> Any:
         raise MissingPackage(f"gl.{name} needs {error.name}: pip install 'grammarlm[{extra}]'") from error
     globals()[name] = value
     return value
+
+
+def _instead_of(name: str) -> str:
+    from difflib import get_close_matches
+
+    plain = {each.replace("_", "").lower(): each for each in __all__}
+    near = get_close_matches(name.replace("_", "").lower(), plain, n=1)
+    return f"did you mean gl.{plain[near[0]]}?" if near else f"there are {', '.join(__all__)}"
 
 
 def __dir__() -> list[str]:

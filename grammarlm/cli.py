@@ -58,10 +58,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards what is still buffered
         return PIPE_CLOSED
     except (ValueError, TypeError, OSError) as error:
-        print(f"grammarlm: {error}", file=sys.stderr)
+        print(f"grammarlm: {told(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def told(error: Exception) -> str:
+    """The message; of a file that cannot be read or written its name and why, without the system's number."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename!r}: {error.strerror}"
+    return str(error)
 
 
 @contextmanager

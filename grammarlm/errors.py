@@ -23,7 +23,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def shorten(message: str, longest: int = LONGEST_MESSAGE) -> str:
-    """The message, its middle cut out where it is too long."""
+    """The message, its middle cut out where it is too long. Halves of surrogate pairs, which no stream takes, are escaped."""
+    if not message.isascii():
+        message = message.encode("utf-8", "backslashreplace").decode()
     if len(message) <= longest:
         return message
     keep = (longest - 5) // 2
@@ -44,8 +46,9 @@ def unknown_argument(function: str, name: str, known: Iterable[str]) -> TypeErro
     from difflib import get_close_matches
 
     names = sorted(known)
-    near = get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}=?" if near else f"there are {', '.join(names)}"
+    longer = [each for each in names if len(name) > 2 and each.startswith(name)]  # temp: temperature
+    near = longer or get_close_matches(name, names, n=1)
+    hint = f"did you mean {' or '.join(f'{each}=' for each in near)}?" if near else f"there are {', '.join(names)}"
     return TypeError(shorten(f"{function}() has no argument {name[:60]}=; {hint}"))
 
 

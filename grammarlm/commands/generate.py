@@ -21,6 +21,7 @@ def add_generate(commands: Any) -> None:
     parser = commands.add_parser(
         "generate",
         help="an answer to a prompt, or to each line of a file",
+        usage="%(prog)s --model tiny|PATH (--prompt TEXT|- | --messages FILE|[...]|- | --jsonl FILE|-) [option ...]",
         description="An answer to a prompt, or to each line of a JSONL file, held to a grammar.",
         epilog="A text that is cut at --max-tokens is printed as far as it goes, with exit code 1.",
     )
@@ -121,10 +122,10 @@ def run(options: argparse.Namespace) -> int:
             options.usage_error("--n goes with --prompt and --messages: a line of --jsonl has one answer")
         return run_jsonl(options, settings)
     grammar = read_grammar(options)
-    if grammar is None and (options.messages is None or options.explain or options.report):
-        options.usage_error("give one of --schema, --regex, --choices and --grammar")
     if options.tools and options.messages is None:
         options.usage_error("--tools goes with --messages and --jsonl")
+    if grammar is None and (options.messages is None or options.explain or options.report):
+        options.usage_error("give one of --schema, --regex, --choices and --grammar")
     if options.out or options.resume:
         options.usage_error("--out and --resume go with --jsonl")
     if (options.explain or options.report) and (options.n > 1 or options.method != "masked"):

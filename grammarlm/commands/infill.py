@@ -21,6 +21,7 @@ def add_infill(commands: Any) -> None:
     parser = commands.add_parser(
         "infill",
         help="holes in a text, filled in by a model in any order",
+        usage="%(prog)s --model tiny|PATH (--pieces [...]|@FILE | --length N) [option ...]",
         description="Holes in a text, or a text of a given length, filled in by a diffusion language model, or by an "
         "autoregressive one from left to right, held to a grammar.",
         epilog='Pieces are a JSON list: texts, numbers (a hole of so many tokens), {"most": N} (a hole of at most N tokens). What '

@@ -96,12 +96,16 @@ def read_lines(
 def read_line(number: int, text: str, salt: str, grammar: Grammar | None) -> Asked | Failed:
     digest, own = hashlib.sha256(f"{salt}\n{text.strip()}".encode("utf-8", "surrogatepass")).hexdigest()[:16], {}
     try:
-        line = json.loads(text, parse_constant=no_number)
+        try:
+            line = json.loads(text, parse_constant=no_number)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"the line is no JSON: {error}") from None
         if not isinstance(line, dict):
             raise ValueError(f"the line is no object {{...}}, but {type(line).__name__}")
         own = {"id": line["id"]} if "id" in line else {}
+        prompt = prompt_of(line)
         held = own_grammar(line) or (grammar if "messages" in line else checked(grammar))
-        return Asked(number, digest, prompt_of(line), held, own)
+        return Asked(number, digest, prompt, held, own)
     except (ValueError, TypeError, RecursionError) as error:
         return Failed(number, digest, f"{error}"[:500] or type(error).__name__, own)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import operator
 import os
@@ -48,6 +49,15 @@ def check_function(name: str, value: object, *, optional: bool = True) -> None:
     """A function; None too where the argument is optional."""
     if not callable(value) and not (value is None and optional):
         raise TypeError(f"{name} is {value!r:.60}; it takes a function")
+    check_synchronous(name, value)
+
+
+def check_synchronous(name: str, value: object) -> None:
+    """No coroutine function: what its calls return is awaited by nobody, and counts as true."""
+    if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None)):  # noqa: B004
+        raise TypeError(
+            f"{name} is {value!r:.60}, a coroutine function; it takes one that is called, not awaited (def)"
+        )
 
 
 def check_choice(name: str, value: object, accepted: Iterable[object]) -> None:
@@ -181,7 +191,9 @@ def instead_of(prompt: Any) -> str:
     of_list = of_list[0] if isinstance(of_list, (list, tuple)) and of_list else of_list
     if isinstance(prompt, Mapping) and "input_ids" in prompt:
         return "pass the text itself, or its ids: prompt['input_ids'], of a tensor the row prompt['input_ids'][0], without padding"
-    if any(isinstance(one, Mapping) and "content" in one for one in (prompt, of_list)):
+    if isinstance(prompt, Mapping) and "content" in prompt:
+        return "it is one message; a conversation is a list of them: [message]"
+    if isinstance(of_list, Mapping) and "content" in of_list:
         return "a conversation is a list of messages; here its text or its ids are taken"
     if len(getattr(prompt, "shape", ())) > 1:
         return (

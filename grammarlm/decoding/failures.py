@@ -10,7 +10,9 @@ is whatever is not an Exception, such as Ctrl-C.
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 
 from grammarlm.errors import shorten
 
+LINK = re.compile(r"\n *For further information visit \S+")  # pydantic's, after each thing that is wrong
 SHOWN = 60  # characters of the text's end that a message shows
 
 
@@ -51,12 +54,20 @@ def message_of(error: Exception) -> str:
     if isinstance(error, RowFailure):
         return shorten(str(error))
     try:
-        return shorten(f"{type(error).__name__}: {error}")
+        told = LINK.sub("", str(error))
+        return shorten(f"{type(error).__name__}: {told}")
     except Exception:  # an exception whose __str__ raises
         return type(error).__name__
 
 
-def answer_of(name: str, function: Callable[[Any], Any], text: str, read: Callable[[Any], Any] = bool) -> Any:
+def is_true(value: object) -> bool:
+    """What a caller's predicate says; TypeError for what would be awaited, whose truth says nothing."""
+    if inspect.isawaitable(value):
+        raise TypeError(f"it returns {type(value).__name__}, which would have to be awaited; it takes a bool")
+    return bool(value)
+
+
+def answer_of(name: str, function: Callable[[Any], Any], text: str, read: Callable[[Any], Any] = is_true) -> Any:
     """The result of a caller's function for a text; RowFailure where it raises."""
     try:
         return read(function(text))

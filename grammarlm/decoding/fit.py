@@ -48,8 +48,8 @@ def check_positions(
 ) -> None:
     """ValueError where a prompt and `room` ids after it have more positions than the model's table. A model that computes them goes
     on; where a prompt alone is longer than what it was made for, a warning."""
-    positions = getattr(text_config(model), "max_position_embeddings", None)
-    if not isinstance(positions, int) or positions < 1 or not prompts:
+    positions = positions_of(model)
+    if positions is None or not prompts:
         return
     longest = max(map(len, prompts))
     apart = is_encoder_decoder(model)
@@ -69,6 +69,25 @@ def check_positions(
             f"the prompt has {longest:,} ids, and the model has {positions:,} positions, too few for {room:,} more; shorten the "
             f"prompt, or {or_else.format(most=most)}"
         )
+
+
+def warn_of_dropout(model: Any, stacklevel: int = 4) -> None:
+    """A warning where a model of torch drops at random a part of what it computes: a greedy answer differs from call to call."""
+    if not isinstance(model, torch.nn.Module) or not model.training:
+        return
+    parts = [one for one in model.modules() if one.training]
+    rates = [one.p if isinstance(one, torch.nn.Dropout) else getattr(one, "attention_dropout", 0) for one in parts]
+    if any(isinstance(rate, float) and rate > 0 for rate in rates):
+        warnings.warn(
+            "the model is in training mode and has dropout, so equal calls have other answers; call model.eval()",
+            stacklevel=stacklevel,
+        )
+
+
+def positions_of(model: Any) -> int | None:
+    """How many ids of a text a model is made for; None where its config says nothing."""
+    positions = getattr(text_config(model), "max_position_embeddings", None)
+    return positions if isinstance(positions, int) and positions > 0 else None
 
 
 def has_position_table(model: Any) -> bool:

@@ -129,8 +129,9 @@ def generate(model: Model, prompt: Prompts, **settings: Any) -> Any:
 
     **What a schema cannot say**
 
-    check        a function of the value; where it returns False or raises, the answer fails, as it does where a validator of its
-                 type refuses. After the last try it has no value: finish_reason "unsatisfied", `out.error`
+    check        a function of the value; where it raises, or returns anything but True or None, the answer fails, as it does where
+                 a validator of its type refuses. A turn of calls has no value: the validators of its tools alone are asked. After
+                 the last try an answer that fails has no value: finish_reason "unsatisfied", `out.error`
     retries      how often an answer that fails is asked for again, by itself, with another seed (and temperature 1 where it would
                  be the same answer otherwise); `out.tries`
     feedback     True: in a conversation the next try gets the failed answer and the reason as messages

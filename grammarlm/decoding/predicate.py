@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
-from .failures import RowFailure, answer_of, message_of
+from .failures import RowFailure, answer_of, is_true, message_of
 
 Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")
@@ -47,7 +47,7 @@ class Predicate:
         if many is None:
             return [self._answer(question) for question in questions]
         try:
-            answers = [bool(answer) for answer in many(list(questions))]
+            answers = [is_true(answer) for answer in many(list(questions))]
             if len(answers) != len(questions):
                 raise ValueError(f"it was asked about {len(questions)} texts and gave {len(answers)} answers")
         except Exception as error:

@@ -23,11 +23,11 @@ from grammarlm.vocab.vocabulary import Vocabulary
 
 from .answers.answer_format import AnswerFormat, filled_format, read_format
 from .argument_types import Conversation, Model, Prompt, Prompts, Tokenizer, Where
-from .arguments import check_text, check_vocabulary, is_batch, per_prompt, prompt_ids
+from .arguments import check_synchronous, check_text, check_vocabulary, is_batch, per_prompt, prompt_ids
 from .chat.conversation import Chat
 from .chat.messages import is_conversation
 from .compiled_caches import constraint_of, stop_ids_of, tokenizer_of, vocabulary_of
-from .fit import check_positions, count_of, warn_of_width
+from .fit import check_positions, count_of, warn_of_dropout, warn_of_width
 from .settings import AnswerSpec, Settings
 
 
@@ -69,8 +69,21 @@ class Request:
             yield replace(self, prompts=self.prompts[part], specs=self.specs[part], at_once=None, first=first)
 
 
-def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
-    """Checks what generate() is asked for, and makes vocabulary and constraints."""
+@dataclass(frozen=True)
+class ReadPrompts:
+    """The prompts of a request, and what is known of its answers before there is a vocabulary."""
+
+    tokenizer: Tokenizer
+    is_list: bool
+    prompts: list[Prompt]  # conversations as ids
+    forms: list[AnswerFormat]
+    predicates: list[Where | None]
+    stops: list[int]
+    ids: list[list[int]]
+
+
+def read_prompts(model: Model, prompt: Prompts, settings: Settings) -> ReadPrompts:
+    """Checks what generate() is asked for, and makes ids of its prompts."""
     check_prepared(model, settings)
     tokenizer, vocab = settings.tokenizer, settings.vocab
     tokenizer = tokenizer_of(model) if tokenizer is None and vocab is None else tokenizer
@@ -84,19 +97,28 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
     predicates = [checked_predicate(one) for one in per_prompt("where", settings.where, count)]
     width = width_of(model)
     ids = [prompt_ids(one, tokenizer, vocab, width, name) for one, name in zip(prompts, names, strict=True)]
+    return ReadPrompts(tokenizer, is_list, prompts, forms, predicates, stops, ids)
+
+
+def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
+    """Checks what generate() is asked for, and makes vocabulary and constraints."""
+    read = read_prompts(model, prompt, settings)
+    tokenizer, vocab, width, ids = read.tokenizer, settings.vocab, width_of(model), read.ids
     check_positions(model, ids, settings.max_tokens)
+    warn_of_dropout(model)
 
     start = perf_counter()
     given_size = None if vocab is None else vocab.size
-    vocab = vocab or vocabulary_of(tokenizer, width, [*stop_ids_of(model, tokenizer), *stops])
+    vocab = vocab or vocabulary_of(tokenizer, width, [*stop_ids_of(model, tokenizer), *read.stops])
     if width is not None:
         warn_of_width(given_size or count_of(tokenizer, vocab), width, stacklevel=3)
     entries.load("masks", "logits")
-    compiled = [compile_format(form, vocab, settings.limits, settings.unknown) for form in forms]
+    compiled = [compile_format(form, vocab, settings.limits, settings.unknown) for form in read.forms]
     seconds = perf_counter() - start
     if settings.heal:
-        check_healing(model, prompts, forms)
+        check_healing(model, read.prompts, read.forms)
     healed = [take_back(one, vocab) if settings.heal else (one, b"") for one in ids]
+    parts = zip(read.forms, compiled, read.predicates, healed)  # noqa: B905 - without prompts none
     specs = [
         AnswerSpec(
             vocab,
@@ -109,11 +131,11 @@ def prepare(model: Model, prompt: Prompts, settings: Settings) -> Request:
             was_cached=was_cached,
             compile_seconds=seconds,
         )
-        for form, (constraint, was_cached), predicate, (one, suffix) in zip(forms, compiled, predicates, healed)  # noqa: B905 - without prompts none
+        for form, (constraint, was_cached), predicate, (one, suffix) in parts
     ]
     draft = None if settings.method == "planned" else as_draft(settings.draft)
     ids = [one for one, _ in healed]
-    return Request(model, ids, specs, settings.n, tokenizer, is_list, draft, total=len(ids))
+    return Request(model, ids, specs, settings.n, tokenizer, read.is_list, draft, total=len(ids))
 
 
 def rendered(
@@ -204,6 +226,7 @@ def compile_format(
 
 def checked_predicate(where: Where | None) -> Where | None:
     if where is None or callable(where):
+        check_synchronous("where", where)
         return where
     raise TypeError(
         f"where is {type(where).__name__}; it takes a function that gets the text so far and says whether it may go on"

@@ -1,8 +1,8 @@
 """check= and retries=: answers that fail are asked for again, each by itself.
 
-An answer fails where its check says False or raises, where a validator of its type refuses its value or a call's arguments, or
-where it is not complete (one that was cut, only if it is to be checked). The next try has another seed; in a conversation it is
-told why the last one failed (feedback). Which other answers of the batch fail makes no difference to it.
+An answer fails where its check raises, or says anything but True or nothing, where a validator of its type refuses its value or
+a call's arguments, or where it is not complete (one that was cut, only if it is to be checked). The next try has another seed; in
+a conversation it is told why the last one failed (feedback). Which other answers of the batch fail makes no difference to it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from grammarlm.errors import shorten
+import numpy as np
+
+from grammarlm.errors import brief, shorten
 
 from .argument_types import Prompt
 from .arguments import check_choice, check_function, check_integer
 from .chat.messages import is_conversation
-from .failures import message_of
+from .failures import RowFailure, message_of
 from .logits.sampling import LARGEST_SEED
 from .result import COMPLETE, Result
 
@@ -56,7 +58,7 @@ class Checked:
         try:
             for call in out.calls:
                 _ = call.arguments
-            if self.check is not None and self.check(out.value) is False:
+            if self.check is not None and not out.calls and not verdict(self.check(out.value)):  # calls have no value
                 return "check= refuses the value"
         except Exception as error:  # of the caller's function or type
             return message_of(error)
@@ -94,6 +96,15 @@ class Checked:
             {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": told} for call in out.calls
         ]
         return [*prompt, out.message, *(told_calls or [{"role": "user", "content": told}])]
+
+
+def verdict(said: Any) -> bool:
+    """What a check says; None: it has not raised. RowFailure for anything else, which mostly means that it is never false."""
+    if said is None or isinstance(said, (bool, np.bool_)):
+        return said is None or bool(said)
+    raise RowFailure(
+        f"check= returns {type(said).__name__}: {brief(said)}; it takes True, False or None, bool(...) for instance"
+    )
 
 
 def settled(tries: Tries, again: Callable[[list[int], list[Prompt], list[int]], list[Result]]) -> list[Result]:

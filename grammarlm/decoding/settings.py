@@ -228,6 +228,14 @@ class AnswerSpec:
         return self.constraint.matcher(), False
 
 
+# What other libraries have as an argument, and where it is here.
+ELSEWHERE = {
+    "messages": "a conversation is the prompt itself: a list of messages",
+    "pattern": "it is regex=",
+    "response_model": "it is schema=",
+    "stream": "gl.stream() has the same arguments, and yields events",
+}
+
 NAMES = frozenset(one.name for one in fields(Settings) if one.init)
 
 
@@ -246,6 +254,8 @@ def settings_of(
 def check_names(function: str, given: Iterable[str], find: Callable[..., Any] | None) -> None:
     known = NAMES if find is None else NAMES | option_names(find)
     for name in given:
+        if name not in known and name in ELSEWHERE:
+            raise TypeError(f"{function}() has no argument {name}=; {ELSEWHERE[name]}")
         if name not in known:
             raise unknown_argument(function, name, known)
 

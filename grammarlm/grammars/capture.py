@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grammarlm.errors import brief
+from grammarlm.errors import brief, suggesting
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import Term
 
@@ -24,6 +24,7 @@ class Capture(Grammar):
     name: str
     part: Grammar
 
+    @suggesting("Capture")
     def __init__(self, name: str, part: Grammar | str):
         if not isinstance(name, str):
             raise TypeError(f"Capture(name, part) takes a string as its name, not {type(name).__name__}")

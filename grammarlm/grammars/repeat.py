@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grammarlm.errors import brief
+from grammarlm.errors import brief, suggesting
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import FOREVER, Term
 
@@ -28,6 +28,7 @@ class Repeat(Grammar):
     max: int | None
     separator: Grammar | None
 
+    @suggesting("Repeat")
     def __init__(
         self, part: Grammar | str, min: int = 0, max: int | None = None, separator: Grammar | str | None = None
     ):

@@ -37,7 +37,8 @@ def response_format(json: Mapping[str, Any] | str) -> Grammar:
     given = parsed(json, "response format") if isinstance(json, str) else json
     if not isinstance(given, Mapping):
         if not isinstance(json, str):
-            raise TypeError(f"response_format() takes a dict or JSON text, not {type(json).__name__}")
+            instead = "; a Python type is schema=" if isinstance(json, type) else ""
+            raise TypeError(f"response_format() takes a dict or JSON text, not {type(json).__name__}{instead}")
         raise GrammarError(f"the response format is {brief(given)}; it is an object with a type")
     if "type" not in given and "structures" not in given:
         return _structured_outputs(
@@ -59,6 +60,9 @@ def response_format(json: Mapping[str, Any] | str) -> Grammar:
         if not isinstance(found, Mapping):
             raise placed_error(GrammarError(f"{brief(found)} is no object"), at)
     _check_names(found, ("schema", *ABOUT), at)
+    if found.get("schema") is None:
+        whole = '{"type": "json_schema", "json_schema": {"name": ..., "schema": {...}}}'
+        raise placed_error(GrammarError(f"it is missing; write {whole}"), f"{at}/schema" if at else "/json_schema")
     return JsonSchema(_value(found, "schema", (dict, bool), at))
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grammarlm.errors import GrammarError, brief
+from grammarlm.errors import GrammarError, brief, suggesting
 from grammarlm.grammars.regular import charset, utf8
 from grammarlm.grammars.regular.derivatives import EVERY_BYTE, Algebra
 from grammarlm.grammars.regular.terms import ANYTHING, FOREVER, Term
@@ -42,6 +42,7 @@ class Text(Grammar):
     max_chars: int | None
     excludes: tuple[str, ...]
 
+    @suggesting("Text")
     def __init__(
         self,
         until: str | Iterable[str] | None = None,

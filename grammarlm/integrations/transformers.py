@@ -28,7 +28,7 @@ import transformers
 
 from grammarlm.decoding.fit import warn_of_width
 from grammarlm.decoding.logits.apply_mask import apply_mask_
-from grammarlm.errors import brief
+from grammarlm.errors import brief, suggesting
 from grammarlm.masks.batch import fill_masks
 from grammarlm.masks.constraint import Constraint
 from grammarlm.masks.mask_array import allocate_mask
@@ -81,6 +81,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
 
     supports_continuous_batching = False  # its rows are requests that come and go, without ids to track them by
 
+    @suggesting("LogitsProcessor")
     def __init__(
         self,
         constraint: Constraint | Sequence[Constraint | None],

@@ -144,6 +144,17 @@ def test_a_line_for_each_line(capsys, folder, lines, tmp_path, monkeypatch) -> N
     assert call_generate(capsys, *given, "--jsonl", "-")[1] == out
 
 
+def test_a_line_is_told_what_is_wrong_with_it_first(capsys, folder, tmp_path) -> None:
+    """A misspelt key was told that nothing says what its answer is held to."""
+    lines = write(tmp_path / "lines.jsonl", '{"promt": "x"}\n{"prompt": "x"}\n{\n')
+    code, out, _ = call_generate(capsys, "--model", folder, "--jsonl", lines)
+    errors = [json.loads(line)["error"] for line in out.splitlines()]
+    assert code == 1
+    assert errors[0].startswith("the line has the key 'promt'; there are prompt, messages")
+    assert errors[1].startswith("neither the line nor the command says")
+    assert errors[2].startswith("the line is no JSON: Expecting property name")
+
+
 def test_a_batch_goes_on_where_it_was_cut(capsys, folder, lines, tmp_path) -> None:
     out = tmp_path / "answers.jsonl"
     given = ("--model", folder, "--jsonl", lines, "--regex", "[a-zé]{2,5}", "--out", str(out), "--batch-size", "2")

@@ -120,6 +120,33 @@ def test_positions_that_are_computed(tokenizer) -> None:  # noqa: F811
         gl.generate(llama(8), [5] * 8, tokenizer=tokenizer, regex="aa")
 
 
+def test_a_model_in_training_that_drops_is_told(tokenizer) -> None:  # noqa: F811
+    """Two greedy calls gave two answers, and nothing said why."""
+    for small, is_told in (
+        (gpt2(8).train(), True),
+        (gpt2(8), False),
+        (llama(8).train(), False),
+        (dropping().train(), True),
+    ):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            gl.generate(small, [5], tokenizer=tokenizer, regex="aa", max_tokens=4)
+        assert [("in training mode" in str(one.message)) for one in told] == [True] * is_told
+        assert all(one.filename == __file__ for one in told)
+
+
+def test_infilling_is_told_too(tokenizer) -> None:  # noqa: F811
+    with pytest.warns(UserWarning, match="in training mode") as told:
+        gl.infill(dropping().train(), [5, -1], tokenizer=tokenizer)
+    assert told[0].filename == __file__
+
+
+def dropping() -> Any:
+    small = llama(8)
+    small.model.layers[0].self_attn.attention_dropout = 0.1
+    return small
+
+
 def test_an_encoder_has_positions_of_its_own() -> None:
     config = transformers.BartConfig(
         vocab_size=30, d_model=8, encoder_layers=1, decoder_layers=1, encoder_attention_heads=1, decoder_attention_heads=1,

@@ -1,8 +1,10 @@
 """check= and retries=: an answer that fails is asked for again by itself, and never raises."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 import grammarlm as gl
@@ -89,6 +91,22 @@ def test_validators_of_types_and_each_prompt_its_own_grammar() -> None:
     assert all(isinstance(outs[at].value, Small) and outs[at].value.n <= 4 for at in (0, 2))
 
 
+def test_what_a_validator_says_has_no_link() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Large(pydantic.BaseModel):
+        n: int
+
+        @pydantic.field_validator("n")
+        @classmethod
+        def large(cls, value: int) -> int:
+            raise ValueError("too small")
+
+    error = ask([65], grammar=None, schema=Large, retries=1, max_tokens=12, close=True).error
+    assert "too small" in error
+    assert "http" not in error
+
+
 def test_failing_models_are_not_asked_again() -> None:
     calls = 0
 
@@ -101,6 +119,24 @@ def test_failing_models_are_not_asked_again() -> None:
     assert out.finish_reason == "error"
     assert calls == 1
     assert out.tries == 1
+
+
+@needs_jinja2
+def test_a_call_has_no_value_to_check() -> None:
+    """A check of the answer that may come instead got None, and refused each call."""
+    model, tokenizer = gl.load_tiny()
+
+    def rank(city: str) -> int:
+        """Of a city."""
+        return len(city)
+
+    asked = {"tokenizer": tokenizer, "tools": [rank], "schema": int, "check": lambda value: value > 10**9, "retries": 1}
+    talk = [{"role": "user", "content": "Count 15 minutes."}]
+    called = gl.generate(model, talk, tool_choice="required", **asked)
+    assert called.calls
+    assert (called.finish_reason, called.tries) == ("stop", 1)
+    answered = gl.generate(model, talk, tool_choice="none", **asked)
+    assert (answered.finish_reason, answered.tries) == ("unsatisfied", 2)
 
 
 @needs_jinja2
@@ -131,9 +167,61 @@ def test_conversations_are_told_why() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        (np.False_, "check= refuses the value"),
+        (0, "check= returns int: 0; it takes True, False or None, bool(...) for instance"),
+        (torch.tensor(False), "check= returns Tensor: tensor(False); it takes True, False or None"),
+        (re.match("a", "a"), "check= returns Match: "),
+        ([], "check= returns list: []"),
+    ],
+)
+def test_what_is_no_verdict_lets_nothing_through(said: Any, error: str) -> None:
+    """Only False itself failed an answer: one that numpy's, torch's or a coroutine's "false" spoke against was taken."""
+    out = ask([65], check=lambda value: said)
+    assert (out.finish_reason, out.value) == ("unsatisfied", None)
+    assert out.error.startswith(error)
+    assert ask([65], check=lambda value: np.True_).value is not None
+
+
+def test_a_predicate_that_would_be_awaited_lets_nothing_through() -> None:
+    class Later:
+        def __await__(self) -> Any:
+            raise AssertionError
+
+    for where in (lambda text: Later(), Many(Later())):
+        out = ask([65], where=where)
+        assert (out.finish_reason, out.value) == ("error", None)
+        assert "returns Later, which would have to be awaited; it takes a bool" in out.error
+
+
+class Many:
+    def __init__(self, said: Any):
+        self.said = said
+
+    def __call__(self, text: str) -> Any:
+        return self.said
+
+    def many(self, texts: list[str]) -> list[Any]:
+        return [self.said] * len(texts)
+
+
+async def awaited(value: Any) -> bool:
+    return False
+
+
+class Awaited:
+    async def __call__(self, value: Any) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [({"retries": -1}, "retries=-1; it takes an integer from 0 to 1024"), ({"retries": True}, "retries is True"),
      ({"check": 3}, "check is 3; it takes a function"),
+     ({"check": awaited}, "a coroutine function; it takes one that is called, not awaited"),
+     ({"where": awaited}, "a coroutine function; it takes one that is called, not awaited"),
+     ({"where": Awaited()}, "a coroutine function"),
      ({"feedback": 2}, "feedback=2; it takes True or False")],
 )  # fmt: skip
 def test_bad_input(options: dict[str, Any], said: str) -> None:

@@ -3,8 +3,8 @@
     [{"role": "user", "content": "Wake me at 6."}]
     [..., out.message, {"role": "tool", "content": "done", "tool_call_id": call.id}]
 
-Content may be a text, None, or typed parts as far as they are text. Arguments of calls may be JSON text, as OpenAI has them, or
-objects: templates are written for one of the two, which `as_text` says.
+Content may be a text, typed parts as far as they are text, or None in a turn of the assistant. Arguments of calls may be JSON
+text, as OpenAI has them, or objects: templates are written for one of the two, which `as_text` says.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def _message(message: Any, template: str, where: str) -> dict[str, Any]:
         raise TypeError(f"{where} has no role: {brief(dict(message), 80)}; a message is {MESSAGE}")
     if role not in ROLES and f'"{role}"' not in template and f"'{role}'" not in template:
         raise ValueError(f"{where} has the role {role!r:.60}; there are {', '.join(ROLES)}")
-    if "content" not in message and not message.get("tool_calls"):
+    is_empty = message.get("content") is None and (role != "assistant" or "content" not in message)
+    if is_empty and not message.get("tool_calls"):
         raise ValueError(f"{where} has no content: {brief(dict(message), 80)}; a message is {MESSAGE}")
     calls = message.get("tool_calls")
     if calls is not None and not (isinstance(calls, Sequence) and all(map(_is_call, calls))):

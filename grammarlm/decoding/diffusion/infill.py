@@ -16,7 +16,7 @@ from grammarlm.decoding.answers.answer_format import filled_format
 from grammarlm.decoding.argument_types import AnyGrammar, Choice, Items, Model, Pattern, Prompt, Schema, Tokenizer
 from grammarlm.decoding.arguments import check_choice, check_integer, check_vocabulary, prompt_ids
 from grammarlm.decoding.compiled_caches import stop_ids_of, tokenizer_of, vocabulary_of
-from grammarlm.decoding.fit import count_of, warn_of_width
+from grammarlm.decoding.fit import count_of, warn_of_dropout, warn_of_width
 from grammarlm.decoding.logits.sampling import Sampling
 from grammarlm.decoding.readers.mask_facts import CAUSAL, kind_of
 from grammarlm.decoding.readers.model_facts import check_no_tokenizer, width_of
@@ -102,6 +102,7 @@ def infill(
     vocab = vocab or vocabulary_of(tokenizer, width, stop_ids_of(model, tokenizer))
     if width is not None:
         warn_of_width(tokens or count_of(tokenizer, vocab), width)
+    warn_of_dropout(model, stacklevel=3)
     entries.load("masks", "logits")
     constraint, was_cached = compile_format(form, vocab, limits, unknown)
     seconds = perf_counter() - start

@@ -42,7 +42,8 @@ async def agenerate(model: Model, prompt: Prompts, *, max_waiting: int = MOST_WA
     batch_size   how many texts, of all calls, share a forward when those of this call begin
     method       "masked"; others, and draft=, are of generate() alone
 
-    What fails for all answers of a call (the model raises, an argument is wrong) is raised in that call alone.
+    What fails for all answers of a call (the model raises, an argument is wrong) is raised in that call alone. The thread that runs
+    a model's forwards ends after five seconds without a call; a forked process starts one of its own.
     """
     asked = asked_of("agenerate", model, settings, max_waiting)
     request = await asyncio.to_thread(prepared, model, prompt, asked)

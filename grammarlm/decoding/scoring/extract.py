@@ -24,7 +24,7 @@ from grammarlm.decoding.methods.masked import masked
 from grammarlm.decoding.request import Request
 from grammarlm.decoding.result import COMPLETE
 from grammarlm.decoding.settings import Settings
-from grammarlm.errors import check_type
+from grammarlm.errors import check_type, suggesting
 from grammarlm.grammars.choices import Choices
 from grammarlm.grammars.substring import Substring
 from grammarlm.vocab.vocabulary import Vocabulary
@@ -50,6 +50,7 @@ class Extracted(Span):
     greedy: Span
 
 
+@suggesting("extract")
 def extract(
     model: Model,
     passage: str,

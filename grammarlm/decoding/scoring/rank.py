@@ -30,7 +30,7 @@ from grammarlm.decoding.arguments import check_integer, is_collection, listed
 from grammarlm.decoding.fit import check_positions
 from grammarlm.decoding.request import Request, prepare
 from grammarlm.decoding.settings import Settings
-from grammarlm.errors import brief
+from grammarlm.errors import brief, suggesting
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .scored_trie import ScoredTrie
@@ -45,6 +45,7 @@ class Ranked:
     logprob: float
 
 
+@suggesting("rank")
 def rank(
     model: Model,
     prompt: Prompt | Callable[[list[Any]], Prompt],

@@ -75,4 +75,6 @@ def check_name(what: str, name: Any, known: Any) -> None:
     if name not in list(known):
         near = get_close_matches(str(name), known, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"there is no such {what} for a draft: {name!r}{hint} There are {', '.join(map(repr, known))}")
+        raise ValueError(
+            f"there is no such {what} for a draft: {name!r}{hint}; there are {', '.join(map(repr, known))}"
+        )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from grammarlm.errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature, brief, check_type
+from grammarlm.errors import GrammarError, UnsatisfiableGrammar, UnsupportedFeature, brief, check_type, suggesting
 from grammarlm.grammars.capture import Capture
 from grammarlm.grammars.cfg.assembly import needs_stack
 from grammarlm.grammars.compose import Grammar, Literal, as_grammar, encode
@@ -49,6 +49,7 @@ class Ltl(Grammar):
     actions: tuple[tuple[Grammar, tuple[str, ...]], ...] | None
     separator: str
 
+    @suggesting("Ltl")
     def __init__(self, formula: str, actions: Actions | None = None, separator: str = "\n"):
         check_type(formula, str, "Ltl(formula) takes a formula as a string")
         check_type(separator, str, "Ltl(separator=...) takes a string")

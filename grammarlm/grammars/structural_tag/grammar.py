@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from grammarlm.errors import GrammarError, LimitExceeded, brief
+from grammarlm.errors import GrammarError, LimitExceeded, brief, suggesting
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.derived import Derived, Specials
 from grammarlm.grammars.ebnf.ebnf import Ebnf
@@ -34,6 +34,7 @@ class StructuralTag(Derived):
     text: str
     whitespace: str | None
 
+    @suggesting("StructuralTag")
     def __init__(self, text: dict[str, Any] | str, whitespace: str | None = None):
         if not isinstance(text, (dict, str)):
             raise TypeError(f"StructuralTag() takes a dict or JSON text, not {type(text).__name__}")

@@ -20,6 +20,8 @@ from .plain import closed
 
 MODES = ("any", "required", "none", "one")  # "one": a single call, which must come
 CHOICES = {"any": "any", "auto": "any", "required": "required", "none": "none"}
+CHOICE = "tool_choice= (calls= of gl.Tools)"
+READ = ("type", "name", "description", "strict", "parameters")  # of a dictionary
 TAKES = "a function, a pydantic model, a dataclass or OpenAI's dictionary of a function"
 
 
@@ -60,7 +62,7 @@ def tool_of(tool: Any, **options: Any) -> Tool:
 def _of_dictionary(tool: Mapping[str, Any], options: dict[str, Any]) -> Tool:
     kind = tool.get("type", "function")
     if kind != "function":
-        raise UnsupportedFeature(f"a tool of type {brief(kind)}: only functions are called, see {TAKES}")
+        raise UnsupportedFeature(f"a tool of type {brief(kind)}: only functions are called; it takes {TAKES}")
     function = tool.get("function", tool)
     name = function.get("name") if isinstance(function, Mapping) else None
     if not isinstance(name, str):
@@ -69,6 +71,12 @@ def _of_dictionary(tool: Mapping[str, Any], options: dict[str, Any]) -> Tool:
         )
     parameters = function.get("parameters")
     if parameters is None:
+        unread = next((key for key in function if key not in READ), None)
+        if unread is not None:  # another interface's, or misspelt: a call without arguments is not what was meant
+            raise GrammarError(
+                f"tool {name!r:.80} has no 'parameters', and has {unread!r:.60}, which is not read; the schema of its arguments "
+                "is 'parameters'"
+            )
         parameters = {"type": "object", "properties": {}}
     if function.get("strict") is False or parameters is True:
         return Tool(name, JsonSchema({"type": "object"}, **options), is_sure=True)
@@ -101,7 +109,7 @@ def choice_of(calls: Any) -> tuple[str, tuple[str, ...] | None]:
         return (CHOICES[calls], None) if calls in CHOICES else ("one", (calls,))
     if not isinstance(calls, Mapping):
         raise TypeError(
-            f'Tools(calls=...) takes "any", "required", "none", a name or a tool_choice, not {type(calls).__name__}'
+            f'{CHOICE} takes "auto", "required", "none", the name of a tool or OpenAI\'s dictionary, not {type(calls).__name__}'
         )
     kind = calls.get("type")
     if kind == "function":

@@ -45,6 +45,7 @@ class Call:
     text: str
     tool: Tool = field(repr=False, compare=False)
     source: str = field(repr=False, compare=False)  # the arguments as JSON text
+    is_numbered: bool = field(default=False, repr=False, compare=False)  # is its id a number that only we give?
 
     @cached_property
     def arguments(self) -> Any:
@@ -302,7 +303,9 @@ class TurnReader:
         index = known.get("index") or str(number + form.first_index)
         own = "call_{index}" if form.call_id is None else form.call_id
         id = known.get("id") or own.replace("{name}", name).replace("{index}", index)
-        return Call(name, arguments, id, self.coder.plain(text[at : tail.end()]), tool, source), tail.end()
+        is_numbered = not known.get("id") and form.call_id is None
+        written = self.coder.plain(text[at : tail.end()])
+        return Call(name, arguments, id, written, tool, source, is_numbered), tail.end()
 
     def _content(self, text: str) -> str:
         before, after = self.content

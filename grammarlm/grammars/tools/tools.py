@@ -32,7 +32,7 @@ from grammarlm.grammars.text import Text
 from .entries.arguments import Arguments, Value
 from .entries.writer import EntryWriter
 from .formats import layout_of
-from .given import Tool, choice_of, tools_of
+from .given import CHOICE, Tool, choice_of, tools_of
 from .texts import SLOT, first_letters, free_text, joined, mark_of, one_of, some, with_slots
 from .tool_format import Entries, ToolFormat
 
@@ -154,8 +154,9 @@ class Tools(Derived):
         if not self.thinks:
             return specials.grammar(self.no_thought) | "" if self.no_thought else Literal("")
         if form is None:
+            where = "the chat template" if self.format.name == "learned" else f"the format {self.format.name!r}"
             raise UnsupportedFeature(
-                f"the format {self.format.name!r} has no reasoning; leave reasoning= out, or name a format that has, such as "
+                f"{where} has no reasoning; leave reasoning= out, or name a format that has, such as "
                 "'hermes' (tool_format= of gl.generate, format= of gl.Tools)"
             )
         begin = Literal("") if self.opened == "open" else specials.grammar(form[0])
@@ -237,9 +238,11 @@ class Tools(Derived):
             known.add(name)
         for name in self.allowed or ():
             if name not in known:
-                raise GrammarError(f"calls names the tool {name!r:.80}; there are {', '.join(names)[:200] or 'none'}")
+                raise GrammarError(
+                    f"{CHOICE} names the tool {name!r:.80}; there are {', '.join(names)[:200] or 'none'}"
+                )
         if self.mode in ("required", "one") and not self.callable:
-            raise GrammarError('calls="required" without tools: no call can be made; give tools, or calls="none"')
+            raise GrammarError(f'{CHOICE} asks for a call, and there are no tools; give some, or "none"')
         whole = "".join(form.call)
         for slot in ("{id}", "{index}"):
             if whole.count(slot) > 1:

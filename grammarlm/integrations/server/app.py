@@ -23,8 +23,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from grammarlm.decoding.fit import positions_of
 from grammarlm.decoding.live.asynchronous import asked_of, prepared, watched
 from grammarlm.decoding.request import Request as Prepared
+from grammarlm.decoding.request import read_prompts
 from grammarlm.decoding.result import Result
 from grammarlm.errors import TooManyCalls, shorten
 from grammarlm.integrations.serving.admission import admit, remembered, warm
@@ -36,6 +38,7 @@ from .replies import Reply, Sent
 from .watch import Watch, why_not
 
 LOCAL = ("127.0.0.1", "localhost", "::1", "[::1]")
+DROPPED = 16  # times the largest body is read of a larger one, and dropped: who is still sending cannot read a refusal
 PATIENCE = 60.0  # seconds in which a body has to come
 # The page runs its own script alone and talks to this server alone.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:"
@@ -124,11 +127,15 @@ class Server:
             return read_json(body)
 
     async def _body(self, request: Request) -> bytes:
-        read = bytearray()
+        read, count, most = bytearray(), 0, self.bounds.max_body
         async for chunk in request.stream():
-            read += chunk
-            if len(read) > self.bounds.max_body:
-                raise Refused(413, f"the body has more than {self.bounds.max_body:,} bytes (serve --max-body)")
+            count += len(chunk)
+            if count <= most:
+                read += chunk
+            elif count > DROPPED * most:
+                break
+        if count > most:
+            raise Refused(413, f"the body has more than {most:,} bytes (serve --max-body)")
         return bytes(read)
 
     def _asked(self, given: dict[str, Any], is_chat: bool) -> Asked:
@@ -147,7 +154,18 @@ class Server:
         """Prompts, vocabulary and grammar; Refused where one of them is wrong."""
         given = {**asked.settings, "tokenizer": self.tokenizer, "limits": Limits(max_ms=self.bounds.max_ms)}
         with wrong_is_refused():
+            if (most := positions_of(self.model)) is not None:
+                given["max_tokens"] = self._room(asked, given, most)
             return prepared(self.model, asked.prompt, asked_of("serve", self.model, given, 1))
+
+    def _room(self, asked: Asked, given: dict[str, Any], most: int) -> int:
+        """The most tokens of an answer: those that the request names, or those for which the model has positions left; Refused
+        where the prompt alone has more of them, since its forward may take minutes, for which all others wait."""
+        read = read_prompts(self.model, asked.prompt, asked_of("serve", self.model, given, 1))
+        longest, room = max(map(len, read.ids)), asked.settings["max_tokens"]
+        if longest > most:
+            raise Refused(400, f"the prompt has {longest:,} tokens, and the model is made for {most:,}; shorten it")
+        return room if asked.is_bounded else min(room, most - longest + 1)
 
     def _place(self) -> ExitStack:
         """A place among the requests whose answer has not begun, until it is closed; Refused where there is none."""
@@ -270,4 +288,19 @@ def application(
     ]
     for path, is_chat in (("/v1/chat/completions", True), ("/v1/completions", False)):
         routes.append(Route(path, server.guarded(partial(server.answer, is_chat=is_chat)), methods=["POST"]))
-    return Starlette(routes=routes, middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))])
+    paths = ", ".join(sorted(route.path for route in routes))
+
+    async def not_found(request: Request, error: Exception) -> Response:
+        return as_json(error_of(Refused(404, shorten(f"there is no {request.url.path!r:.80}; there are {paths}"))), 404)
+
+    async def not_allowed(request: Request, error: Exception) -> Response:
+        allow = (getattr(error, "headers", None) or {}).get("Allow", "")
+        found = as_json(error_of(Refused(405, f"{request.method} is not answered here; it takes {allow}")), 405)
+        found.headers["Allow"] = allow
+        return found
+
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
+        exception_handlers={404: not_found, 405: not_allowed},
+    )

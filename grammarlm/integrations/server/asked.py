@@ -19,6 +19,7 @@ from grammarlm.errors import brief, shorten
 from grammarlm.grammars.text import Text
 from grammarlm.grammars.tools.tool_format import ToolFormat
 from grammarlm.integrations.serving.options import KEY, read_options
+from grammarlm.integrations.serving.options import KNOWN as OF_FORMS
 
 # Names that are generate()'s own, which checks their values.
 SAMPLING = ("temperature", "top_p", "top_k", "min_p", "typical_p", "repetition_penalty", "seed")
@@ -61,6 +62,7 @@ class Asked:
     is_streamed: bool = False
     has_usage: bool = False  # does the stream end with its usage?
     shown: int | None = None  # alternatives to each token; None: no log-probabilities
+    is_bounded: bool = False  # does it say how many tokens an answer may have?
 
 
 def read_json(body: bytes) -> dict[str, Any]:
@@ -97,7 +99,8 @@ def read_request(given: Mapping[str, Any], is_chat: bool, tokenizer: Any, bounds
     check_integer("n", given.get("n", 1), 1)
     count = given.get("n", 1) * (len(prompt) if not is_chat and is_list_of(prompt, (str, list)) else 1)
     check_integer("the number of answers to a request", count, 1, bounds.max_answers)
-    return Asked(prompt, settings, is_chat, is_streamed, has_usage, shown_of(given, is_chat))
+    is_bounded = any(name in given for name in LENGTHS)
+    return Asked(prompt, settings, is_chat, is_streamed, has_usage, shown_of(given, is_chat), is_bounded)
 
 
 def read_why(given: dict[str, Any]) -> tuple[list[int], str]:
@@ -112,11 +115,19 @@ def check_name(name: str, value: Any, is_chat: bool) -> None:
     """ValueError for what this server does not do."""
     there = sorted(set(KNOWN).difference(("prompt", "echo", "suffix") if is_chat else OF_CHAT))
     if name not in there:
-        near = difflib.get_close_matches(name, there, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there)}"
-        raise ValueError(shorten(f"{name[:60]!r} is not supported here; {hint}"))
+        raise ValueError(shorten(f"{name[:60]!r} is not supported here; {instead_of(name, there, is_chat)}"))
     if name in NOTHING and not any(value == each and type(value) in (type(each), float) for each in NOTHING[name]):
         raise ValueError(f"{name} is {brief(value)}, which is not supported; leave it out")
+
+
+def instead_of(name: str, there: list[str], is_chat: bool) -> str:
+    """What to write in place of a name that is not among those there are."""
+    if name in KNOWN:
+        return f"it is of {'/v1/completions' if is_chat else '/v1/chat/completions'}"
+    if name in OF_FORMS:
+        return f"write it as {{{KEY!r}: {{{name!r}: ...}}}}"
+    near = difflib.get_close_matches(name, there, n=1, cutoff=0.7)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there)}; forms of answers are in {KEY!r}"
 
 
 def is_list_of(value: Any, kinds: type | tuple[type, ...]) -> bool:
@@ -174,7 +185,12 @@ def form_of(given: Mapping[str, Any], is_chat: bool, tokenizer: Any) -> dict[str
                 raise ValueError(f"{name} is given twice, once in {KEY!r}")
             options[name] = given[name]
     turn = {name: options.pop(name) for name in TURN if is_chat and name in options}
-    read = read_options(options, lambda: ToolFormat.of(tokenizer))
+    try:
+        read = read_options(options, lambda: ToolFormat.of(tokenizer))
+    except ValueError as error:
+        if KEY in given:
+            raise
+        raise ValueError(str(error).removeprefix(f"{KEY}: ")) from None
     if read.min_tokens:
         raise ValueError(f"{KEY}: min_tokens is not supported here; a grammar can ask for a length")
     if turn.get("tools") == []:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grammarlm.decoding.result import Result
+from grammarlm.grammars.structural_tag.grammar import StructuralTag
 
 from .asked import Asked
 from .watch import Told
@@ -29,8 +30,9 @@ class Reply:
         choices = []
         for row, result in enumerate(results):
             tokens = [token for each in told if each.row == row for token in each.tokens]
-            text = {"message": message_of(result)} if self.asked.is_chat else {"text": result.text}
-            choices.append(self._choice(row, text, tokens) | finish_of(result, self.asked.is_chat))
+            calls = self._calls(row, result.calls)
+            text = {"message": message_of(result, calls)} if self.asked.is_chat else {"text": result.text}
+            choices.append(self._choice(row, text, tokens) | finish_of(result, self.asked))
         return self._object(choices, is_chunk=False) | {"usage": self._usage(results)}
 
     def begin(self, answers: int) -> Iterator[dict[str, Any]]:
@@ -49,7 +51,8 @@ class Reply:
             delta["reasoning_content"] = told.reasoning
         if told.calls:
             first = sent.calls - len(told.calls)
-            delta["tool_calls"] = [{"index": first + at, **call_of(call)} for at, call in enumerate(told.calls)]
+            calls = self._calls(told.row, told.calls, first)
+            delta["tool_calls"] = [{"index": first + at, **call} for at, call in enumerate(calls)]
         return self._chunk(told.row, {"delta": delta}, told.tokens)
 
     def end(self, results: Sequence[Result], sent: Sequence[Sent]) -> Iterator[dict[str, Any]]:
@@ -59,7 +62,7 @@ class Reply:
             if rest is not None:
                 yield self.more(rest, before)
             empty: dict[str, Any] = {"delta": {}} if self.asked.is_chat else {"text": ""}
-            yield self._object([self._choice(row, empty) | finish_of(result, self.asked.is_chat)], is_chunk=True)
+            yield self._object([self._choice(row, empty) | finish_of(result, self.asked)], is_chunk=True)
         if self.asked.has_usage:
             yield self._object([], is_chunk=True) | {"usage": self._usage(results)}
 
@@ -71,6 +74,17 @@ class Reply:
         if self.asked.shown is not None and (tokens or "message" in content):
             logprobs = {"content": list(tokens), "refusal": None} if self.asked.is_chat else listed(tokens)
         return {"index": row, **content, "logprobs": logprobs}
+
+    def _calls(self, row: int, calls: Sequence[Any], first: int = 0) -> list[dict[str, Any]]:
+        """Where only we number them, an id of a call is this reply's too: clients tell calls of a conversation by their ids."""
+        return [
+            {
+                "id": f"call_{self.id[:24]}_{row}_{first + at}" if call.is_numbered else call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.source},
+            }
+            for at, call in enumerate(calls)
+        ]
 
     def _object(self, choices: list[dict[str, Any]], is_chunk: bool) -> dict[str, Any]:
         kind = f"chat.completion{'.chunk' if is_chunk else ''}" if self.asked.is_chat else "text_completion"
@@ -104,23 +118,26 @@ class Sent:
         return Told(row, content, reasoning, calls) if content or reasoning or calls else None
 
 
-def message_of(result: Result) -> dict[str, Any]:
+def message_of(result: Result, calls: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {"role": "assistant", "content": result.content, "refusal": None}
     if result.reasoning is not None:
         found["reasoning_content"] = result.reasoning
-    if result.calls:
-        found |= {"content": result.content or None, "tool_calls": [call_of(call) for call in result.calls]}
+    if calls:
+        found |= {"content": result.content or None, "tool_calls": calls}
     return found
 
 
-def call_of(call: Any) -> dict[str, Any]:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.source}}
-
-
-def finish_of(result: Result, is_chat: bool) -> dict[str, Any]:
+def finish_of(result: Result, asked: Asked) -> dict[str, Any]:
     """Why an answer has ended, in OpenAI's words; and the stop string, as vLLM has it."""
-    reason = "length" if result.finish_reason == "length" else "tool_calls" if is_chat and result.calls else "stop"
+    is_cut = result.finish_reason == "length" or (result.finish_reason == "closed" and is_free(result, asked))
+    reason = "length" if is_cut else "tool_calls" if asked.is_chat and result.calls else "stop"
     return {"finish_reason": reason, "stop_reason": result.stopped_by}
+
+
+def is_free(result: Result, asked: Asked) -> bool:
+    """Text of any form, beside tools or tags: one that ends with its tokens is no whole answer, though it is one of the grammar."""
+    is_turn = result.turn is not None and result.turn.tools.answer is None and not result.calls
+    return is_turn or isinstance(asked.settings["grammar"], StructuralTag)
 
 
 def listed(tokens: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -244,6 +244,14 @@ class Later(pydantic.BaseModel):
     when: "list[pydantic.FutureDate]"
 
 
+class Plain:
+    a: int
+
+
+class Hook(pydantic.BaseModel):
+    then: Callable[[], int]
+
+
 class FromPath(pydantic.BaseModel):
     a: int = pydantic.Field(validation_alias=pydantic.AliasPath("q", 0))
 
@@ -270,7 +278,12 @@ REFUSED = [
     (Odd, r"Odd: nothing in JSON is read as \(1, 2\)"),
     (Literal[b"x"], "nothing in JSON is read as b'x'"),
     (Callable[[int], int], "pydantic makes no JSON schema"),
-    (memoryview, "pydantic makes no JSON schema"),
+    (memoryview, "<class 'memoryview'>; write it as a dataclass, a TypedDict or a pydantic model$"),
+    (Plain, r"of Plain: Unable .*Plain'>; write it as a dataclass, a TypedDict or a pydantic model$"),
+    (
+        Hook,
+        r"pydantic makes no JSON schema of Hook\.then: Cannot generate a JsonSchema for core_schema.CallableSchema$",
+    ),
 ]
 
 

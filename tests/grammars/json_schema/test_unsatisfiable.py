@@ -63,3 +63,10 @@ def test_a_large_schema_without_values_is_not_taken_apart() -> None:
     schema = {"allOf": [{"enum": [f"k{i}", f"k{i + 1}"]} for i in range(200)]}
     with pytest.raises(gl.UnsatisfiableGrammar, match="its keywords contradict each other"):
         gl.compile(gl.JsonSchema(schema), VOCAB)
+
+
+def test_a_message_can_be_printed_whatever_the_schema_holds() -> None:
+    """Half of a surrogate pair stood in it as it is, and print() raised in place of the program's own error."""
+    with pytest.raises(gl.UnsatisfiableGrammar, match=r'nothing admits "const": "\\ud800"') as found:
+        gl.compile(gl.JsonSchema({"const": "\ud800"}), VOCAB)
+    assert str(found.value).encode()

@@ -24,6 +24,10 @@ TAG = {
     "type": "structural_tag",
     "format": {"type": "tag", "begin": "<a>", "content": {"type": "json_schema", "json_schema": SCHEMA}, "end": "</a>"},
 }
+TRIGGERED = {
+    "type": "structural_tag",
+    "format": {"type": "triggered_tags", "triggers": ["<a>"], "tags": [TAG["format"]]},
+}
 DRAWN = {"n": 2, "seed": 1, "temperature": 1.0, "max_tokens": 9}
 GBNF = 'root ::= "a" | "b" root'
 MESSAGES = [{"role": "user", "content": "Count 15 minutes."}]
@@ -36,12 +40,15 @@ CHATS = {
     ),
     "json_object": ({"response_format": {"type": "json_object"}}, {"response_format": {"type": "json_object"}}),
     "structural tag": ({"response_format": TAG}, {"response_format": TAG}),
+    "tags, cut": ({"response_format": TRIGGERED, "max_tokens": 5}, {"response_format": TRIGGERED, "max_tokens": 5}),
     "tools": ({"tools": [TIMER]}, {"tools": [TIMER]}),
     "required": ({"tools": [TIMER], "tool_choice": "required"}, {"tools": [TIMER], "tool_choice": "required"}),
     "one tool": (
         {"tools": [TIMER], "tool_choice": {"type": "function", "function": {"name": "set_timer"}}, "parallel_tool_calls": False},
         {"tools": [TIMER], "tool_choice": "set_timer", "parallel": False},
     ),
+    "a text, cut": ({"tools": [TIMER], "tool_choice": "none", "max_tokens": 4},
+                                   {"tools": [TIMER], "tool_choice": "none", "max_tokens": 4}),
     "no tool": (
         {"tools": [TIMER], "tool_choice": "none", "max_tokens": 30},
         {"tools": [TIMER], "tool_choice": "none", "max_tokens": 30},
@@ -76,11 +83,18 @@ def expected(tiny, prompt, settings):
 
 
 def calls_of(message):
-    return [(call.function.name, json.loads(call.function.arguments), call.id) for call in message.tool_calls or ()]
+    return [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
 
 
-def ending(out):
-    return "tool_calls" if out.calls else "length" if out.finish_reason == "length" else "stop"
+def is_tag(settings):
+    return settings.get("response_format", {}).get("type") == "structural_tag"
+
+
+def ending(out, is_tag=False):
+    """A text of any form that ends with its tokens is cut, also where a turn with tools closes it."""
+    is_text = out.turn is not None and out.turn.tools.answer is None and not out.calls
+    is_cut = out.finish_reason == "length" or (out.finish_reason == "closed" and (is_text or is_tag))
+    return "tool_calls" if out.calls else "length" if is_cut else "stop"
 
 
 @pytest.mark.parametrize("name", CHATS)
@@ -91,9 +105,9 @@ def test_a_conversation(name, client, tiny):
     assert [choice.index for choice in found.choices] == list(range(len(outs)))
     for choice, out in zip(found.choices, outs, strict=True):
         assert (choice.message.content or "") == out.content
-        assert calls_of(choice.message) == [(call.name, call.json, call.id) for call in out.calls]
+        assert calls_of(choice.message) == [(call.name, call.json) for call in out.calls]
         assert getattr(choice.message, "reasoning_content", None) == out.reasoning
-        assert choice.finish_reason == ending(out)
+        assert choice.finish_reason == ending(out, is_tag(settings))
     assert found.usage.completion_tokens == sum(len(out.tokens) for out in outs)
     assert found.model == "tiny"
 
@@ -112,13 +126,33 @@ def test_a_stream_says_the_same(name, client, tiny):
             reasoning[choice.index] += getattr(choice.delta, "reasoning_content", None) or ""
             for call in choice.delta.tool_calls or ():
                 assert call.index == len(calls[choice.index])
-                calls[choice.index].append((call.function.name, json.loads(call.function.arguments), call.id))
+                calls[choice.index].append((call.function.name, json.loads(call.function.arguments)))
             ends[choice.index] = choice.finish_reason
     assert content == [out.content for out in outs]
     assert reasoning == [out.reasoning or "" for out in outs]
-    assert calls == [[(call.name, call.json, call.id) for call in out.calls] for out in outs]
-    assert ends == [ending(out) for out in outs]
+    assert calls == [[(call.name, call.json) for call in out.calls] for out in outs]
+    assert ends == [ending(out, is_tag(settings)) for out in outs]
     assert chunk.usage.completion_tokens == sum(len(out.tokens) for out in outs)
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_calls_of_a_conversation_have_ids_of_their_own(is_streamed, client):
+    """Clients look up results by the ids of calls, and the first call of each turn was "call_0"."""
+    ids = []
+    for _ in range(2):
+        found = client.chat.completions.create(
+            model="tiny", messages=MESSAGES, tools=[TIMER], tool_choice="required", n=2, stream=is_streamed
+        )
+        choices = (
+            [choice for chunk in found for choice in chunk.choices if choice.delta.tool_calls]
+            if is_streamed
+            else found.choices
+        )
+        for choice in choices:
+            ids += [call.id for call in (choice.delta if is_streamed else choice.message).tool_calls]
+    assert len(ids) >= 4
+    assert len(set(ids)) == len(ids)
+    assert all(one.startswith("call_") and len(one) <= 40 for one in ids)  # OpenAI takes no longer ones
 
 
 def test_a_conversation_goes_on(client, tiny):

@@ -30,7 +30,13 @@ BODIES = {
     "a picture": ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "only parts of text are read"),
     "half a character": ({"messages": [{"role": "user", "content": "\ud800"}]}, "half of a surrogate pair"),
     "an unknown name": ({"temprature": 1}, "'temprature' is not supported here; did you mean 'temperature'?"),
-    "a prompt in a conversation": ({"prompt": "a"}, "'prompt' is not supported here"),
+    "a prompt in a conversation": ({"prompt": "a"}, "'prompt' is not supported here; it is of /v1/completions"),
+    "a form in the wrong place": ({"regex": "a"}, "write it as {'grammarlm': {'regex': ...}}"),
+    "a form of another server's": ({"guided_regex": "a"}, "user; forms of answers are in 'grammarlm'"),
+    "a format without a schema": ({"response_format": {"type": "json_schema"}}, "response_format: /json_schema: it is missing"),
+    "more than the model is made for": (
+        {"messages": [{"role": "user", "content": "word " * 3000}]}, "tokens, and the model is made for 2,048; shorten it"),
+    "a tool in another shape": ({"tools": [{"name": "f", "input_schema": {}}]}, "has no 'parameters', and has 'input_schema'"),
     "a template": ({"chat_template": "{{ 1 }}"}, "'chat_template' is not supported here"),
     "a penalty": ({"frequency_penalty": 0.5}, "frequency_penalty is 0.5, which is not supported"),
     "a bias": ({"logit_bias": {"5": 1}}, "logit_bias is {'5': 1}, which is not supported"),
@@ -187,8 +193,10 @@ def test_who_may_ask(client):
     refused(post(client, body, **{"Content-Type": "text/plain"}), "content-type")
     assert post(client, body, Host="evil.example").status_code == 400
     assert client.get("/health").json() == {"status": "ok"}
-    assert client.get("/v1/chat/completions").status_code == 405
-    assert client.get("/v1/engines").status_code == 404
+    wrong = client.get("/v1/chat/completions")
+    refused(wrong, "GET is not answered here; it takes POST", 405)
+    assert wrong.headers["allow"] == "POST"
+    refused(client.get("/v1/engines"), "there is no '/v1/engines'; there are /, /health, /v1/chat/completions", 404)
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
     assert "http" not in page.text.replace("http-equiv", "")
@@ -201,6 +209,31 @@ def test_a_large_body_is_not_read(tiny):
     with starlette.TestClient(app) as client:
         refused(post(client, {"messages": MESSAGES, "user": "x" * 2000}), "more than 1,000 bytes", 413)
         check_served(client)
+
+
+def test_a_client_that_is_still_sending_reads_why(client):
+    """The connection was reset before the refusal was read."""
+    refused(post(client, {"messages": MESSAGES, "user": "x" * (10 << 20)}), "more than 4,194,304 bytes", 413)
+    check_served(client)
+
+
+def test_an_answer_without_a_number_has_the_positions_that_are_left(tiny):
+    """A model with a table of positions refused each request that named no max_tokens, as most do."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"n_positions": 24, "n_embd": 8, "n_layer": 1, "n_head": 2, "bos_token_id": 0, "eos_token_id": 1}
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=len(tiny[1]), **sizes)).eval()
+    starlette = pytest.importorskip("starlette.testclient")
+    with starlette.TestClient(application(model, tiny[1], name="tiny", hosts=("testserver",))) as client:
+        body = {"prompt": [5] * 20, "grammarlm": {"regex": "[a-z]*"}}
+        usage = post(client, body, "/v1/completions").json()["usage"]
+        assert (usage["prompt_tokens"], 1 <= usage["completion_tokens"] <= 5) == (20, True)
+        refused(post(client, {**body, "max_tokens": 9}, "/v1/completions"), "pass max_tokens=5")
+        refused(
+            post(client, {"prompt": [5] * 25}, "/v1/completions"),
+            "the prompt has 25 tokens, and the model is made for 24",
+        )
+        long = {"prompt": [5] * 20, "grammarlm": {"regex": "(ab1){9}"}}
+        refused(post(client, long, "/v1/completions"), "max_tokens=5 may not be enough")
 
 
 def test_a_client_that_leaves_frees_its_row(client, tiny):

@@ -48,11 +48,17 @@ def schema_of(kind: Any, extra: str = "forbid") -> dict[str, Any]:
     except UnsupportedFeature as refusal:
         raise UnsupportedFeature(f"{_name(kind)}: {refusal}") from None
     except known as error:
-        raise UnsupportedFeature(
-            f"pydantic makes no JSON schema of {_name(kind)}: {str(error).partition('For further information')[0].strip():.300}"
-        ) from None
+        where = ".".join(reversed(vars(error).get("place", ()))) or _name(kind)
+        raise UnsupportedFeature(f"pydantic makes no JSON schema of {where}: {_told(error)}") from None
     _read_as_python(schema)
     return schema
+
+
+def _told(error: Exception) -> str:
+    """What pydantic says, without its links and advice: types that it only holds instances of have no JSON."""
+    text = str(error).partition("For further information")[0].strip()
+    what, advice, _ = text.partition(". Set `arbitrary_types_allowed=True`")
+    return f"{what:.300}; write it as a dataclass, a TypedDict or a pydantic model" if advice else f"{text:.300}"
 
 
 def _name(kind: Any) -> str:

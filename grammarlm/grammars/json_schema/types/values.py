@@ -42,10 +42,11 @@ def refuse_bounds(core: Schema, name: str, *words: str) -> None:
 
 @contextmanager
 def within(place: str) -> Iterator[None]:
+    """Adds a place to whatever is raised: to pydantic's own errors, too, some of which it takes for a case to leave out."""
     try:
         yield
-    except Refused as refusal:
-        refusal.place.append(place)
+    except Exception as error:
+        vars(error).setdefault("place", []).append(place)
         raise
 
 
