@@ -179,12 +179,13 @@ class TextReader:
         tools, (before, after) = reader.tools, reader.content
         endings = [after]
         if tools.callable:
-            if text[: len(reader.opening)] == reader.opening[: len(text)]:  # a call begins, or may
+            opening = reader.lead + reader.opening
+            if text[: len(opening)] == opening[: len(text)]:  # a call begins, or may
                 return ""
             if (
                 tools.answer is None and tools.mode == "any" and reader.beside is not None
             ):  # calls may come after a text
-                if reader.beside[0] != before:
+                if reader.lead + reader.beside[0] != before:
                     return ""
                 begun = text.find(reader.opening)
                 endings = [after, reader.beside[1] + reader.opening]
@@ -216,9 +217,9 @@ class TurnReader:
         self.tools, form, coder = tools, tools.format, Coder(specials)
         self.coder = coder
         self.opening, self.between = coder.text(tools.opening), coder.text(form.between or "")
-        self.section = [coder.text(text) for text in form.section]
-        self.content = [coder.text(text) for text in form.content]
-        self.beside = None if form.beside is None else [coder.text(text) for text in form.beside]
+        self.lead, self.section = coder.text(form.lead), [coder.text(text) for text in form.section]
+        self.content = [coder.text(text) for text in tools.around(form.content)]
+        self.beside = None if form.beside is None else [coder.text(text) for text in tools.around(form.beside)]
         self.marks = [coder.text(mark) for mark in tools.marks() if mark]
         after = form.call[2] or ("" if isinstance(form.arguments, Entries) else "}")
         ends_open = after.endswith(("{id}", "{index}", "{name}"))
@@ -233,7 +234,8 @@ class TurnReader:
         if begun is not None:
             try:
                 calls = self._calls(text, begun)
-                return Turn(reasoning, self._beside(text[at : begun - len(self.section[0])]), calls, self.tools)
+                beside = text[at + len(self.lead) : begun - len(self.section[0])]
+                return Turn(reasoning, self._beside(beside), calls, self.tools)
             except ValueError:
                 if self.tools.answer is None and not self.content[0]:  # an answer that begins as a call does
                     raise
@@ -268,9 +270,10 @@ class TurnReader:
 
     def first_call(self, text: str, at: int) -> int | None:
         """Where the first call begins, if there is one: at once, or after a text."""
-        begun = text.find(self.opening, at)
+        start = at + len(self.lead)
+        begun = text.find(self.opening, start) if text.startswith(self.lead, at) else -1
         has_text = self.tools.answer is None and self.tools.mode == "any" and self.beside is not None
-        if begun < 0 or (begun > at and not has_text):
+        if begun < 0 or (begun > start and not has_text):
             return None
         return begun + len(self.section[0])
 

@@ -64,6 +64,7 @@ class Renderings:
         self, template: ChatTemplate, as_text: bool = False, no_text: str | None = "", call_id: str | None = None
     ):
         self.template, self.as_text, self.no_text, self.call_id = template, as_text, no_text, call_id
+        self._prompts = dict[str, str]()
 
     def turn(
         self, calls: Sequence[Call] = (), content: str = "", thought: str | None = None, then: str = "", **options: Any
@@ -76,11 +77,15 @@ class Renderings:
             message |= dict.fromkeys(("reasoning_content", "reasoning", "thinking"), thought)
         result = {"tool_call_id": self._id(0, *calls[0]), "name": calls[0][0]} if calls else {}
         following = [{"role": then, "content": "uvwthen"} | result] if then else []
-        return self._after([message, *following], add_generation_prompt=False, **options)
+        text = self._after([message, *following], add_generation_prompt=False, **options)
+        return begun(attempt(lambda: self.prompt(**options)) or "", text)
 
     def prompt(self, **options: Any) -> str:
         """What precedes an assistant's turn."""
-        return self._after([], add_generation_prompt=True, **options)
+        known = repr(options)
+        if known not in self._prompts:
+            self._prompts[known] = self._after([], add_generation_prompt=True, **options)
+        return self._prompts[known]
 
     def asked(self) -> str:
         """What follows the user's words where no turn follows."""
@@ -126,6 +131,18 @@ def pieces(text: str, marks: Sequence[str]) -> list[str]:
         found.append(text[at:where])
         at = where + len(mark)
     return [*found, text[at:]]
+
+
+def begun(prompt: str, text: str) -> str:
+    """A turn that begins as its prompt does but for white space, with that of the prompt: templates that are indented write more
+    blanks in some of their branches than in others."""
+    places = [at for at, letter in enumerate(text) if not letter.isspace()]
+    letters = [at for at, letter in enumerate(prompt) if not letter.isspace()]
+    same = _alike(["".join(map(prompt.__getitem__, letters)), "".join(map(text.__getitem__, places))])
+    ends = [match.end() for match in MARKER.finditer(prompt) if same and match.end() <= letters[same - 1] + 1]
+    if not ends or prompt[: ends[-1]] == text[: ends[-1]]:
+        return text
+    return prompt[: ends[-1]] + text[places[letters.index(ends[-1] - 1)] + 1 :]
 
 
 def is_border(left: str, right: str) -> bool:

@@ -57,13 +57,15 @@ class Turn:
         """Around thoughts as they are written, or as prompts open and close them."""
         thoughts = [texts for texts in (self.mused, self.thought) if texts]
         prompts = [attempt(lambda o=options: self.renderings.prompt(**o)) for options in ({}, THINKING, SILENT)]  # type: ignore[misc]
-        prompt, thinking, silent = (self.before if text is None else text for text in prompts)
-        self.head = reduce(_shared, [prompt, self.before, *(texts[0] for texts in turns)])
+        known = [text for text in prompts if text is not None]  # a template may refuse to think, or not to
+        self.head = reduce(_shared, [*known[:1], self.before, *(texts[0] for texts in turns)])
+        begun = [text for text in known if _shared(self.head, text).strip()]  # others say something to the user
+        self.head = reduce(_shared, begun, self.head)
         marker = MARKER.search(thoughts[0][1]) if thoughts else None
         if marker is None:
-            texts = [text for text in (prompt, thinking, silent) if text.startswith(self.head)]
-            opened = self._opening(max(texts, key=len, default=""))
-            if opened is not None:
+            openings = [opened for text in begun if (opened := self._opening(text))]
+            if openings:
+                opened = min(openings, key=_rest)
                 self.head, self.begin, self.end = self.head[: opened.start()], opened.group(), f"</{opened.group(1)}>"
                 self.follows = "\n\n" if "\n" in self.begin else ""
             return
@@ -72,6 +74,7 @@ class Turn:
         self.head = self.head[: opened.start()] if opened else self.head  # every rendering has thoughts, if empty ones
         self.begin, self.end = start[len(self.head) :], marker.group()
         whole = self._closing(thoughts, marker.end())
+        silent = prompts[-1] or ""
         closed = silent.rpartition(self.head)[2] if self.head else ""
         if self.end in closed:
             self.follows = closed.rpartition(self.end)[2]
@@ -111,17 +114,16 @@ class Turn:
         opening, answer = self.said(self.before), self.said(self.answered[0])
         if self.thought and self.thought[1].startswith(whole) and self.before.endswith(self.thought[1][len(whole) :]):
             opening = self.thought[1][len(whole) :]
+        gap = ""
         if self.mused and self.mused[1].startswith(whole):
-            answer = self.mused[1][len(whole) :]
+            plain, answer = answer, self.mused[1][len(whole) :]
+            gap = "" if plain or answer.strip() else answer
         ended, tail, stop = self._stops()
         closing = shape.after[: len(shape.after) - len(tail)]
-        opened = shape.before[len(self.before) - len(opening) :]
+        lead, beside = self._beside(opening)
+        opened = shape.before[len(self.before) - len(opening) + len(lead) :]
         between = shape.between
         before, after = (len(opened), len(closing)) if between is None else shares(opened, shape.mid, between, closing)
-        beside = None
-        if self.beside and self.beside[1].endswith(opening):
-            said = self.beside[0].partition(THOUGHT + whole)[2] if self.thought else self.said(self.beside[0])
-            beside = said, self.beside[1][: len(self.beside[1]) - len(opening)]
         return Layout(
             name="learned",
             call=(opened[len(opened) - before :], shape.mid, closing[:after]),
@@ -133,9 +135,22 @@ class Turn:
             reasoning=(self.begin, self.end, self.follows) if self.end else None,
             content=(answer, ended),
             beside=beside,
+            lead=lead,
+            thought_gap=gap,
             turn=self.head.removeprefix(attempt(self.renderings.asked) or ""),
             stop=stop,
         )
+
+    def _beside(self, opening: str) -> tuple[str, tuple[str, str] | None]:
+        """What a turn with calls begins with, with a text and without, where that must be told; what stands around the text."""
+        if self.beside is None:
+            return "", None
+        before, after = self.beside[:2]
+        said = before.partition(THOUGHT + self.end + self.follows)[2] if self.thought else self.said(before)
+        for size in (0, *common_start(said, opening)):
+            if after.endswith(opening[size:]):
+                return opening[:size], (said[size:], after[: len(after) - len(opening) + size])
+        return "", None
 
     def _stops(self) -> tuple[str, str, tuple[str, str]]:
         """What follows an answer before its last token, what follows all calls from theirs on, and these tokens."""
@@ -170,7 +185,7 @@ class Turn:
         start, end = pieces(self.renderings.turn(CALLS), [written])
         thinking: dict[str, Any] = {"thought": thought, **self.options} if self.thought else {}
         if self.thought and found.reasoning:
-            start = self.head + found.reasoning[0] + thought + found.reasoning[1] + found.reasoning[2]
+            start = self.head + found.reasoning[0] + thought + found.reasoning[1] + found.reasoning[2] + found.lead
             if self.renderings.turn(CALLS, **thinking) != start + written + end:
                 found = replace(found, reasoning=None)
         if found.beside is not None:
@@ -183,6 +198,11 @@ class Turn:
 def _markers(text: str) -> list[str]:
     """The names of tokens in a text; of none, all of it."""
     return [match.group() for match in MARKER.finditer(text)] or [text.strip()]
+
+
+def _rest(opened: re.Match[str]) -> int:
+    """How much follows an opening: nothing in a prompt that leaves the reasoning to the model."""
+    return len(opened.string) - opened.end()
 
 
 def _shared(one: str, other: str) -> str:
