@@ -50,6 +50,7 @@ class Entries:
     other: str | None = None  # instead of entry[1] where the value is no string; None: the same
     strings: str | tuple[str, str] = "raw"  # "raw": as they are, "json": in quotes; or two marks around the raw text
     marked: str | None = None  # only strings that hold one of these characters have the marks; None: all have them
+    escapes: tuple[tuple[str, str], ...] = ()  # characters of strings that are no JSON, and what is written for each
     values: str | Nested = "json"  # objects and arrays: "json" (json.dumps' defaults), "compact" JSON, or as entries
     python: tuple[
         str, ...
@@ -86,8 +87,11 @@ class Entries:
         return json_text(value, "compact" if self.values == "compact" else "spaced")
 
     def _write_string(self, text: str) -> str:
-        if isinstance(self.strings, str):
-            return text if self.strings == "raw" else json_text(text)
+        if self.strings == "json":
+            return json_text(text)
+        text = "".join(map({**{letter: letter for letter in text}, **dict(self.escapes)}.__getitem__, text))
+        if self.strings == "raw":
+            return text
         if self.marked is not None and not any(character in text for character in self.marked):
             return text
         return self.strings[0] + text + self.strings[1]
