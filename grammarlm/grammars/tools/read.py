@@ -30,7 +30,7 @@ from grammarlm.grammars.json_schema.types.python_types import reader_of
 from .entries.read import EntryReader, decoded
 from .entries.writer import BLANKS
 from .given import Tool
-from .texts import Coder
+from .texts import SLOT, Coder
 from .tool_format import Entries
 from .tools import INDEX, Tools
 
@@ -129,14 +129,16 @@ class CallReader:
                 break
             found.append(call)
             self._number += 1
-            self._text, at = self._text[end:], len(reader.between)
+            self._text = self._text[end:]
+            at = self._next_call()
         return found
 
     def _next_call(self) -> int | None:
         """Where the next call begins, if it has begun."""
         reader = self._reader
         if self._number:
-            return len(reader.between)
+            begun = reader.further.match(self._text)
+            return begun.end() if begun else None
         try:
             return reader.first_call(self._text, reader.reasoning(self._text)[1])
         except ValueError:  # in the reasoning
@@ -227,6 +229,11 @@ class TurnReader:
         ends = "".join(re.escape(coder.text(text)[0]) for text in tools.after_name if text)
         self._slots = {"name": f"[^{ends}]+", "id": form.id, "index": INDEX}
         self._head = re.compile(coder.pattern(f"{form.call[0]}{{name}}{form.call[1]}", self._slots))
+        # Between calls, and after the last one. Where nothing else ends JSON, more white space may follow it.
+        blanks = "" if form.call[2].strip() or isinstance(form.arguments, Entries) else f"{BLANKS}?"
+        begin = re.escape(coder.text(SLOT.split(form.call[0])[0]))
+        self.further = re.compile(f"{blanks}{re.escape(self.between)}(?={begin})")
+        self._end = re.compile(rf"{blanks}{re.escape(self.section[1])}\Z")
 
     def turn(self, text: str) -> Turn:
         reasoning, at = self.reasoning(text)
@@ -250,10 +257,12 @@ class TurnReader:
         while True:
             call, at = self.call(text, at, len(calls))
             calls.append(call)
-            if at == len(text) - len(self.section[1]) and text.endswith(self.section[1]):
+            if self._end.match(text, at):
                 return tuple(calls)
-            self._expect(text.startswith(self.between, at) and may_go_on, text, at, "the end of the turn")
-            at += len(self.between)
+            further = self.further.match(text, at)
+            self._expect(further is not None and may_go_on, text, at, "the end of the turn")
+            assert further is not None
+            at = further.end()
 
     def reasoning(self, text: str) -> tuple[str | None, int]:
         """The reasoning, and where it ends."""
