@@ -64,7 +64,7 @@ class Renderings:
         self, template: ChatTemplate, as_text: bool = False, no_text: str | None = "", call_id: str | None = None
     ):
         self.template, self.as_text, self.no_text, self.call_id = template, as_text, no_text, call_id
-        self._prompts = dict[str, str]()
+        self._known = dict[str, str]()  # what was rendered before: all renderings are paid for
 
     def turn(
         self, calls: Sequence[Call] = (), content: str = "", thought: str | None = None, then: str = "", **options: Any
@@ -82,10 +82,7 @@ class Renderings:
 
     def prompt(self, **options: Any) -> str:
         """What precedes an assistant's turn."""
-        known = repr(options)
-        if known not in self._prompts:
-            self._prompts[known] = self._after([], add_generation_prompt=True, **options)
-        return self._prompts[known]
+        return self._after([], add_generation_prompt=True, **options)
 
     def asked(self) -> str:
         """What follows the user's words where no turn follows."""
@@ -104,8 +101,11 @@ class Renderings:
         )
 
     def _after(self, messages: list[dict[str, Any]], **options: Any) -> str:
-        asked = [{"role": "user", "content": ASKED}, *messages]
-        _, found, after = self.template.render(messages=asked, tools=TOOLS, **options).rpartition(ASKED)
+        key = repr((messages, options))
+        if key not in self._known:
+            asked = [{"role": "user", "content": ASKED}, *messages]
+            self._known[key] = self.template.render(messages=asked, tools=TOOLS, **options)
+        _, found, after = self._known[key].rpartition(ASKED)
         if not found:
             raise NotRegular("the user's words are not in what the chat template writes")
         return after
