@@ -63,11 +63,7 @@ class Turn:
         self.head = reduce(_shared, begun, self.head)
         marker = MARKER.search(thoughts[0][1]) if thoughts else None
         if marker is None:
-            openings = [opened for text in begun if (opened := self._opening(text))]
-            if openings:
-                opened = min(openings, key=_rest)
-                self.head, self.begin, self.end = self.head[: opened.start()], opened.group(), f"</{opened.group(1)}>"
-                self.follows = "\n\n" if "\n" in self.begin else ""
+            self._learn_from_prompts(begun)
             return
         start = thoughts[0][0]
         opened = None if start[len(self.head) :].strip() else self._opening(start)
@@ -81,6 +77,22 @@ class Turn:
             self.end = whole[: whole.rfind(self.end)] + self.end
         else:
             self.end, self.follows = whole.rstrip(), whole[len(whole.rstrip()) :]
+
+    def _learn_from_prompts(self, prompts: list[str]) -> None:
+        """Of a template that writes no thoughts: one prompt may open the reasoning, and one hold reasoning that is empty."""
+        openings = [opened for text in prompts if (opened := self._opening(text))]
+        if not openings:
+            return
+        opened = min(openings, key=_rest)
+        tag, end = f"<{opened.group(1)}>", f"</{opened.group(1)}>"
+        self.head, self.begin, self.end = self.head[: opened.start()], opened.group(), end
+        self.follows = "\n\n" if "\n" in self.begin else ""
+        empty = re.compile(rf"{re.escape(tag)}(\s*){re.escape(end)}(\s*)$")
+        for closed in filter(None, (empty.search(text, len(self.head)) for text in prompts)):
+            blanks, self.follows = closed[1], closed[2] or self.follows
+            if closed.start() == opened.start() and closed.string == opened.string:  # no prompt leaves it open
+                self.begin = tag + blanks[: (len(blanks) + 1) // 2]
+            self.end = blanks.removeprefix(self.begin.removeprefix(tag)) + end
 
     def _opening(self, text: str) -> re.Match[str] | None:
         """Where a prompt opens the reasoning: after what all turns begin with, or, where all turns have reasoning, at its end."""
