@@ -33,6 +33,7 @@ KINDS = {
 }
 # Names of special tokens as templates write them, and tags, from or to which a name was taken out: a text is not cut inside.
 MARKER = re.compile(r"<[^<>\n]{1,80}>|\[/?[A-Z_]{3,}\]")
+OPENED = re.compile(r"<(\w[\w:]*)>\s*")  # what a prompt may end with, if it opens the reasoning
 CUT = re.compile(rf"{MARKER.pattern}|<[^<>\n]{{0,80}}$|^[^<>\n]{{0,80}}>")
 
 T = TypeVar("T")
@@ -140,9 +141,14 @@ def begun(prompt: str, text: str) -> str:
     letters = [at for at, letter in enumerate(prompt) if not letter.isspace()]
     same = _alike(["".join(map(prompt.__getitem__, letters)), "".join(map(text.__getitem__, places))])
     ends = [match.end() for match in MARKER.finditer(prompt) if same and match.end() <= letters[same - 1] + 1]
-    if not ends or prompt[: ends[-1]] == text[: ends[-1]]:
-        return text
-    return prompt[: ends[-1]] + text[places[letters.index(ends[-1] - 1)] + 1 :]
+    if ends and prompt[: ends[-1]] != text[: ends[-1]]:
+        text = prompt[: ends[-1]] + text[places[letters.index(ends[-1] - 1)] + 1 :]
+    said = text.removeprefix(prompt.rstrip())
+    is_other = prompt.strip() and said != text and said[:1].isspace() and not text.startswith(prompt)
+    opens = [
+        match for match in OPENED.finditer(prompt) if match.end() == len(prompt)
+    ]  # a thought, which has its own blanks
+    return prompt + said.lstrip() if is_other and not opens else text
 
 
 def is_border(left: str, right: str) -> bool:

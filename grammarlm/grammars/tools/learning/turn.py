@@ -13,6 +13,7 @@ from .renderings import (
     IDS,
     MARKER,
     NAMES,
+    OPENED,
     THOUGHT,
     Renderings,
     Shape,
@@ -26,7 +27,6 @@ from .renderings import (
 CALLS = [(NAMES[0], {"qks": "valone"}, IDS[0])]
 THINKING = {"enable_thinking": True, "thinking": True}
 SILENT = {"enable_thinking": False, "thinking": False}
-OPENED = re.compile(r"<(\w[\w:]*)>\s*")  # what a prompt may end with, if it opens the reasoning
 TEXTS = "two\nlines", 'and "one"'
 
 
