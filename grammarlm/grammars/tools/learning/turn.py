@@ -87,9 +87,11 @@ class Turn:
         tag, end = f"<{opened.group(1)}>", f"</{opened.group(1)}>"
         self.head, self.begin, self.end = self.head[: opened.start()], opened.group(), end
         self.follows = "\n\n" if "\n" in self.begin else ""
-        empty = re.compile(rf"{re.escape(tag)}(\s*){re.escape(end)}(\s*)$")
+        empty = re.compile(rf"(?:{re.escape(tag)}(\s*))?{re.escape(end)}(\s*)$")
         for closed in filter(None, (empty.search(text, len(self.head)) for text in prompts)):
             blanks, self.follows = closed[1], closed[2] or self.follows
+            if blanks is None:  # it only ends the reasoning
+                continue
             if closed.start() == opened.start() and closed.string == opened.string:  # no prompt leaves it open
                 self.begin = tag + blanks[: (len(blanks) + 1) // 2]
             self.end = blanks.removeprefix(self.begin.removeprefix(tag)) + end
