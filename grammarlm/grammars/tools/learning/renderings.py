@@ -135,8 +135,8 @@ def pieces(text: str, marks: Sequence[str]) -> list[str]:
 
 
 def begun(prompt: str, text: str) -> str:
-    """A turn that begins as its prompt does but for white space, with that of the prompt: templates that are indented write more
-    blanks in some of their branches than in others."""
+    """A turn that begins as its prompt does but for white space, with that of the prompt, also at the prompt's end: templates that
+    are indented write more blanks in some of their branches than in others."""
     places = [at for at, letter in enumerate(text) if not letter.isspace()]
     letters = [at for at, letter in enumerate(prompt) if not letter.isspace()]
     same = _alike(["".join(map(prompt.__getitem__, letters)), "".join(map(text.__getitem__, places))])
@@ -145,9 +145,9 @@ def begun(prompt: str, text: str) -> str:
         text = prompt[: ends[-1]] + text[places[letters.index(ends[-1] - 1)] + 1 :]
     said = text.removeprefix(prompt.rstrip())
     is_other = prompt.strip() and said != text and said[:1].isspace() and not text.startswith(prompt)
-    opens = [
-        match for match in OPENED.finditer(prompt) if match.end() == len(prompt)
-    ]  # a thought, which has its own blanks
+    opens = any(
+        match.end() == len(prompt) for match in OPENED.finditer(prompt)
+    )  # a thought, which has blanks of its own
     return prompt + said.lstrip() if is_other and not opens else text
 
 
