@@ -50,13 +50,14 @@ class Turns:
         found = set()
         for reasoning, at in self._reasoning(text):
             if self.mode in ("any", "none"):
-                for content, end in self._around(text, at, self.form.content):
+                for content, end in self._around(text, at, self._marks(self.form.content)):
                     if end == len(text):
                         found.add((reasoning, content, ()))
-            for content, here in self._before(text, at):
-                for calls, end in self._calls(text, here):
-                    if end == len(text):
-                        found.add((reasoning, content, calls))
+            for start in self._literal(text, at, self.form.lead):
+                for content, here in self._before(text, start):
+                    for calls, end in self._calls(text, here):
+                        if end == len(text):
+                            found.add((reasoning, content, calls))
         return found
 
     # ------------------------------------------------------------------ pieces
@@ -72,6 +73,10 @@ class Turns:
             if any(unit in self.specials for unit in inner) or any(mark in "".join(inner) for mark in marks):
                 return
             yield "".join(inner), end
+
+    def _marks(self, marks: tuple[str, str]) -> tuple[str, str]:
+        gap = self.form.thought_gap if self.thought == "none" else ""
+        return marks[0].removeprefix(gap), marks[1]
 
     def _around(self, text: Units, at: int, marks) -> Iterator[tuple[str, int]]:
         for start in self._literal(text, at, marks[0]):
@@ -94,7 +99,7 @@ class Turns:
     def _before(self, text: Units, at: int) -> Iterator[tuple[str, int]]:
         yield "", at
         if self.mode == "any" and self.form.beside is not None:
-            for inner, end in self._around(text, at, self.form.beside):
+            for inner, end in self._around(text, at, self._marks(self.form.beside)):
                 if inner:
                     yield inner, end
 

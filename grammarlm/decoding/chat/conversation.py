@@ -24,7 +24,7 @@ from grammarlm.grammars.tools.given import check_tools, described
 from grammarlm.grammars.tools.tool_format import ToolFormat
 from grammarlm.grammars.tools.tools import Tools
 
-from .messages import read_messages, with_arguments
+from .messages import read_messages, with_arguments, with_thoughts
 from .rendering import end_id, first_special, ids_of, render, template_of
 
 THINKING = ("enable_thinking", "thinking")  # what templates call it
@@ -106,7 +106,7 @@ class Chat:
 
     def text(self, messages: Sequence[Mapping[str, Any]], name: str = "the prompt") -> str:
         """The conversation as the model reads it."""
-        read = read_messages(messages, self.template, name)
+        read = with_thoughts(read_messages(messages, self.template, name), self.template)
         has_calls = any(one.get("tool_calls") for one in read)
         if has_calls and (format := self.known_format) is not None:
             read = with_arguments(read, format.as_text)

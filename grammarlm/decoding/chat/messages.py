@@ -4,19 +4,22 @@
     [..., out.message, {"role": "tool", "content": "done", "tool_call_id": call.id}]
 
 Content may be a text, typed parts as far as they are text, or None in a turn of the assistant. Arguments of calls may be JSON
-text, as OpenAI has them, or objects: templates are written for one of the two, which `as_text` says.
+text, as OpenAI has them, or objects: templates are written for one of the two, which `as_text` says. Reasoning has several names, of
+which a template reads one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from grammarlm.errors import brief
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 MESSAGE = '{"role": "user", "content": "..."}'
 
 
@@ -39,6 +42,18 @@ def with_arguments(messages: list[dict[str, Any]], as_text: bool) -> list[dict[s
     """The same with the arguments of calls as JSON text, or as objects."""
     return [{**one, "tool_calls": [_call(call, as_text) for call in one["tool_calls"]]} if one.get("tool_calls") else one
             for one in messages]  # fmt: skip
+
+
+def with_thoughts(messages: list[dict[str, Any]], template: str) -> list[dict[str, Any]]:
+    """The same with the reasoning under the names that the template reads; beside a text and calls it stays as it is, since there
+    some templates take no more than one of the three."""
+    names = [name for name in THOUGHTS if re.search(rf"[.'\"]{name}\b", template)]
+    found = []
+    for one in messages:
+        thought = next((one[name] for name in THOUGHTS if isinstance(one.get(name), str)), None)
+        is_read = any(name in one for name in names) or (one.get("content") and one.get("tool_calls"))
+        found.append(one if thought is None or is_read else {**one, **dict.fromkeys(names, thought)})
+    return found
 
 
 def _message(message: Any, template: str, where: str) -> dict[str, Any]:

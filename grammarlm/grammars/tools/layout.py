@@ -7,7 +7,7 @@ A turn is
 
     reasoning[0] THOUGHT reasoning[1] reasoning[2]       if the model thinks
     content[0] TEXT content[1] stop[1]                   an answer
-    beside[0] TEXT beside[1]                             or a text, if there is one, before
+    lead beside[0] TEXT beside[1]                        or a text, if there is one, before
     section[0] CALL between CALL ... section[1] stop[0]  calls, each of which is
         call[0] NAME call[1] ARGUMENTS call[2]
 
@@ -50,6 +50,7 @@ class Entries:
     other: str | None = None  # instead of entry[1] where the value is no string; None: the same
     strings: str | tuple[str, str] = "raw"  # "raw": as they are, "json": in quotes; or two marks around the raw text
     marked: str | None = None  # only strings that hold one of these characters have the marks; None: all have them
+    escapes: tuple[tuple[str, str], ...] = ()  # characters of strings that are no JSON, and what is written for each
     values: str | Nested = "json"  # objects and arrays: "json" (json.dumps' defaults), "compact" JSON, or as entries
     python: tuple[
         str, ...
@@ -86,8 +87,11 @@ class Entries:
         return json_text(value, "compact" if self.values == "compact" else "spaced")
 
     def _write_string(self, text: str) -> str:
-        if isinstance(self.strings, str):
-            return text if self.strings == "raw" else json_text(text)
+        if self.strings == "json":
+            return json_text(text)
+        text = "".join(map({**{letter: letter for letter in text}, **dict(self.escapes)}.__getitem__, text))
+        if self.strings == "raw":
+            return text
         if self.marked is not None and not any(character in text for character in self.marked):
             return text
         return self.strings[0] + text + self.strings[1]
@@ -113,6 +117,8 @@ class Layout:
     )
     content: tuple[str, str] = ("", "")  # around a text that is the answer
     beside: tuple[str, str] | None = ("", "")  # around a text before calls; None: none is written beside calls
+    lead: str = ""  # what a turn with calls begins with, before a text and where there is none
+    thought_gap: str = ""  # what content[0] and beside[0] begin with after a thought only
     turn: str = ""  # what the prompt ends with, before the model's turn and any reasoning; "": not known
     stop: tuple[str, str] = (
         "",
@@ -131,6 +137,8 @@ class Layout:
             ):
                 raise TypeError(f"ToolFormat({name}=) takes {size} texts, not {brief(given)}")
             object.__setattr__(self, name, tuple(given))
+        for name in ("lead", "thought_gap"):
+            check_type(getattr(self, name), str, f"ToolFormat({name}=) takes a text")
         if self.json not in ("spaced", "compact"):
             raise ValueError(f'ToolFormat(json=) takes "spaced" or "compact", not {brief(self.json)}')
         if self.arguments != "json" and not isinstance(self.arguments, Entries):

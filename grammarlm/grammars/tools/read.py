@@ -30,7 +30,7 @@ from grammarlm.grammars.json_schema.types.python_types import reader_of
 from .entries.read import EntryReader, decoded
 from .entries.writer import BLANKS
 from .given import Tool
-from .texts import Coder
+from .texts import SLOT, Coder
 from .tool_format import Entries
 from .tools import INDEX, Tools
 
@@ -130,14 +130,16 @@ class CallReader:
                 break
             found.append(call)
             self._number += 1
-            self._text, at = self._text[end:], len(reader.between)
+            self._text = self._text[end:]
+            at = self._next_call()
         return found
 
     def _next_call(self) -> int | None:
         """Where the next call begins, if it has begun."""
         reader = self._reader
         if self._number:
-            return len(reader.between)
+            begun = reader.further.match(self._text)
+            return begun.end() if begun else None
         try:
             return reader.first_call(self._text, reader.reasoning(self._text)[1])
         except ValueError:  # in the reasoning
@@ -180,12 +182,13 @@ class TextReader:
         tools, (before, after) = reader.tools, reader.content
         endings = [after]
         if tools.callable:
-            if text[: len(reader.opening)] == reader.opening[: len(text)]:  # a call begins, or may
+            opening = reader.lead + reader.opening
+            if text[: len(opening)] == opening[: len(text)]:  # a call begins, or may
                 return ""
             if (
                 tools.answer is None and tools.mode == "any" and reader.beside is not None
             ):  # calls may come after a text
-                if reader.beside[0] != before:
+                if reader.lead + reader.beside[0] != before:
                     return ""
                 begun = text.find(reader.opening)
                 endings = [after, reader.beside[1] + reader.opening]
@@ -217,9 +220,9 @@ class TurnReader:
         self.tools, form, coder = tools, tools.format, Coder(specials)
         self.coder = coder
         self.opening, self.between = coder.text(tools.opening), coder.text(form.between or "")
-        self.section = [coder.text(text) for text in form.section]
-        self.content = [coder.text(text) for text in form.content]
-        self.beside = None if form.beside is None else [coder.text(text) for text in form.beside]
+        self.lead, self.section = coder.text(form.lead), [coder.text(text) for text in form.section]
+        self.content = [coder.text(text) for text in tools.around(form.content)]
+        self.beside = None if form.beside is None else [coder.text(text) for text in tools.around(form.beside)]
         self.marks = [coder.text(mark) for mark in tools.marks() if mark]
         after = form.call[2] or ("" if isinstance(form.arguments, Entries) else "}")
         ends_open = after.endswith(("{id}", "{index}", "{name}"))
@@ -227,6 +230,11 @@ class TurnReader:
         ends = "".join(re.escape(coder.text(text)[0]) for text in tools.after_name if text)
         self._slots = {"name": f"[^{ends}]+", "id": form.id, "index": INDEX}
         self._head = re.compile(coder.pattern(f"{form.call[0]}{{name}}{form.call[1]}", self._slots))
+        # Between calls, and after the last one. Where nothing else ends JSON, more white space may follow it.
+        blanks = "" if form.call[2].strip() or isinstance(form.arguments, Entries) else f"{BLANKS}?"
+        begin = re.escape(coder.text(SLOT.split(form.call[0])[0]))
+        self.further = re.compile(f"{blanks}{re.escape(self.between)}(?={begin})")
+        self._end = re.compile(rf"{blanks}{re.escape(self.section[1])}\Z")
 
     def turn(self, text: str) -> Turn:
         reasoning, at = self.reasoning(text)
@@ -234,7 +242,8 @@ class TurnReader:
         if begun is not None:
             try:
                 calls = self._calls(text, begun)
-                return Turn(reasoning, self._beside(text[at : begun - len(self.section[0])]), calls, self.tools)
+                beside = text[at + len(self.lead) : begun - len(self.section[0])]
+                return Turn(reasoning, self._beside(beside), calls, self.tools)
             except ValueError:
                 if self.tools.answer is None and not self.content[0]:  # an answer that begins as a call does
                     raise
@@ -249,10 +258,12 @@ class TurnReader:
         while True:
             call, at = self.call(text, at, len(calls))
             calls.append(call)
-            if at == len(text) - len(self.section[1]) and text.endswith(self.section[1]):
+            if self._end.match(text, at):
                 return tuple(calls)
-            self._expect(text.startswith(self.between, at) and may_go_on, text, at, "the end of the turn")
-            at += len(self.between)
+            further = self.further.match(text, at)
+            self._expect(further is not None and may_go_on, text, at, "the end of the turn")
+            assert further is not None
+            at = further.end()
 
     def reasoning(self, text: str) -> tuple[str | None, int]:
         """The reasoning, and where it ends."""
@@ -269,9 +280,10 @@ class TurnReader:
 
     def first_call(self, text: str, at: int) -> int | None:
         """Where the first call begins, if there is one: at once, or after a text."""
-        begun = text.find(self.opening, at)
+        start = at + len(self.lead)
+        begun = text.find(self.opening, start) if text.startswith(self.lead, at) else -1
         has_text = self.tools.answer is None and self.tools.mode == "any" and self.beside is not None
-        if begun < 0 or (begun > at and not has_text):
+        if begun < 0 or (begun > start and not has_text):
             return None
         return begun + len(self.section[0])
 

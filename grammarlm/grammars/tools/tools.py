@@ -137,13 +137,23 @@ class Tools(Derived):
         section, call = self.format.section[0], self.format.call[0]
         return section + SLOT.split(call)[0]
 
+    def around(self, texts: tuple[str, str]) -> tuple[str, str]:
+        """What stands around a text in this turn."""
+        return texts[0].removeprefix("" if self.thinks else self.format.thought_gap), texts[1]
+
     def marks(self) -> list[str]:
         """What no free text holds: the tags that calls, the reasoning and the texts around a text begin with. Where an answer has
         a beginning of its own, so that it is told from a call there, it may hold words that calls begin with."""
         form = self.format
         tags = [
             mark_of(text)
-            for text in (self.opening, *(form.reasoning or ())[:2], form.content[0], *(form.beside or ())[:1])
+            for text in (
+                self.opening,
+                *(form.reasoning or ())[:2],
+                form.content[0],
+                *(form.beside or ())[:1],
+                form.lead,
+            )
         ]
         ends = [mark_of(text) for text in (form.content[1], *(form.beside or ())[1:])]
         found = [mark for mark in tags if mark[:1] in ("<", "[") or (mark == tags[0] and not form.content[0].strip())]
@@ -174,19 +184,20 @@ class Tools(Derived):
         self._check()
         form, calls = self.format, None
         if self.callable:
-            calls = self._calls(specials)
+            lead, calls = specials.grammar(form.lead), self._calls(specials)
             if self.mode != "any":
-                return calls
+                return joined(lead, calls)
         text: Grammar = free_text(self.marks()) if self.answer is None else self.answer
-        whole = joined(specials.grammar(form.content[0]), text, specials.grammar(form.content[1]))
+        before, after = map(specials.grammar, self.around(form.content))
+        whole = joined(before, text, after)
         if calls is None:
             return whole
         if self.answer is not None or form.beside is None:
-            return one_of([whole, calls])
-        if form.beside == form.content == ("", ""):
+            return one_of([whole, joined(lead, calls)])
+        if self.around(form.beside) == self.around(form.content) == ("", "") and not form.lead:
             return joined(text, calls | "")
-        beside = joined(specials.grammar(form.beside[0]), some(text), specials.grammar(form.beside[1]))
-        return one_of([whole, joined(beside | "", calls)])
+        before, after = map(specials.grammar, self.around(form.beside))
+        return one_of([whole, joined(lead, joined(before, some(text), after) | "", calls)])
 
     def _calls(self, specials: Specials) -> Grammar:
         form = self.format

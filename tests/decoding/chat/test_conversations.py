@@ -226,6 +226,19 @@ def test_arguments_of_calls_may_be_json_text() -> None:
     assert "tool\nit rings<|im_end|>" in text
 
 
+@pytest.mark.parametrize("name", ["reasoning", "thinking", "reasoning_content"])
+def test_reasoning_goes_back_under_the_name_that_the_template_reads(name: str) -> None:
+    tokenizer = hermes_tokenizer()
+    template = HERMES.replace("reasoning_content", name)
+    model = Scripted(tokenizer, ["<think>\nHm.\n</think>\n\nYes."], tokenizer.eos_token_id)
+    message = ask(model, [ASKED], reasoning=True, chat_template=template).message
+    assert message == {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+    for given in (message, {"role": "assistant", "content": "Yes.", name: "Hm."}):
+        model = Scripted(tokenizer, ["Fine."], tokenizer.eos_token_id)
+        ask(model, [ASKED, given, ASKED], chat_template=template)
+        assert "<think>\nHm.\n</think>\n\nYes.<|im_end|>" in tokenizer.decode(model.prompts[-1])
+
+
 def templates() -> list[Any]:
     return sorted((FOLDER / "chat_templates").glob("*.jinja"))
 

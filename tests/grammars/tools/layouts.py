@@ -178,6 +178,28 @@ LAYOUTS += [
         value="</p>",
         specials=("<|message|>", "<|eom|>", "<|start|>"),
     ),
+    _layout(
+        ToolFormat(
+            "led",
+            ("", "=", ""),
+            ("<act>", "</acts>"),
+            between=";",
+            reasoning=THINK,
+            content=("\n", ""),
+            beside=("\n", ""),
+            lead="<acts>",
+            thought_gap="\n",
+        ),
+        "<act>",
+        more=("<acts>", *THINK_MARKS),
+        specials=("<acts>",),
+    ),
+    _layout(
+        ToolFormat(
+            "led by a blank", ('<c>{"name": "', '", "arguments": ', "}"), between="", content=(" ", ""), lead=" "
+        ),
+        "<c>",
+    ),
 ]
 BY_NAME = {layout.form.name: layout for layout in LAYOUTS}
 
@@ -192,10 +214,12 @@ def vocabulary(specials: tuple[str, ...]) -> gl.Vocabulary:
 def written(form: ToolFormat, calls: list[tuple[str, dict]], content: str = "", reasoning: str | None = None) -> str:
     """The text of a turn."""
     text = "" if reasoning is None else form.reasoning[0] + reasoning + form.reasoning[1] + form.reasoning[2]
+    gap = form.thought_gap if reasoning is None else ""
     if not calls:
-        return text + form.content[0] + content + form.content[1]
+        return text + form.content[0].removeprefix(gap) + content + form.content[1]
+    text += form.lead
     if content:
-        text += form.beside[0] + content + form.beside[1]
+        text += form.beside[0].removeprefix(gap) + content + form.beside[1]
     return text + form.write([(name, arguments, f"call{index}") for index, (name, arguments) in enumerate(calls)])
 
 

@@ -1,5 +1,6 @@
 """ToolFormat.of() on chat templates: what it learns writes random calls as transformers renders them, or it says that it cannot."""
 
+import copy
 import dataclasses
 import random
 from typing import Any
@@ -88,11 +89,12 @@ def expected(case: dict[str, Any]) -> dict[str, Any]:
         return {**dataclasses.asdict(formats.read(case["same"]).layout), "name": "learned"}
     given = dict(case["fields"])
     given = {key: None if value is False else value for key, value in given.items()}
-    if isinstance(arguments := given.get("arguments"), dict):
+    if isinstance(arguments := copy.copy(given.get("arguments")), dict):
         values = arguments.get("values", "json")
         nested = Nested(**{key: tuple(value) for key, value in values.items()}) if isinstance(values, dict) else values
+        escapes = tuple(map(tuple, arguments.pop("escapes", ())))
         entries = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
-        given["arguments"] = Entries(**(entries | {"values": nested}))
+        given["arguments"] = Entries(**(entries | {"values": nested, "escapes": escapes}))
     return dataclasses.asdict(ToolFormat("learned", **given))
 
 

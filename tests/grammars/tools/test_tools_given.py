@@ -281,3 +281,18 @@ def test_calls_are_told_as_soon_as_they_are_complete():
         {"first": 2},
     ]
     assert CallReader(tools, Specials(["<tool_call>"])).feed(first) == []  # letters are no token
+
+
+@pytest.mark.parametrize(("between", "after"), [("", ""), ("\n", ""), ("", "\n"), (" ; ", " ")])
+def test_white_space_after_json_that_nothing_else_ends(between, after):
+    form = ToolFormat("own", ("[call]", " ", after), between=between)
+    tools = gl.Tools([add], format=form)
+    constraint = gl.compile(tools, BYTES)
+    for blanks in ("", " ", "\n", "\n \n", " \n  \t\n"):
+        one = f'[call]add {{"first": 1}}{blanks}{after}'
+        for text in (one, f"{one}{between}{one}{between}{one}"):
+            assert accepts(constraint, text)
+            turn, count = read(tools, text), text.count("[call]")
+            assert [found.json for found in turn.calls] == [{"first": 1}] * count
+            reader = CallReader(tools)
+            assert len([found for letter in text for found in reader.feed(letter)]) == count

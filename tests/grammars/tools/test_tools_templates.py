@@ -8,6 +8,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.tools.learning.chat_template import ChatTemplate
 from grammarlm.grammars.tools.read import read
+from tests.corpus_files import corpus
 from tests.counts import tiers
 from tests.grammars.tools.layouts import message_of
 from tests.grammars.tools.turns import TOOLS, accepts, tool
@@ -25,6 +26,7 @@ TURNS = [
     ("Let me see.", [("look", {"city": "Paris"}), ("set", {"flag": True})]),
 ]
 OPTIONS = [{}, {"enable_thinking": True, "thinking": True}, {"enable_thinking": False, "thinking": False}]
+OWN = {case["name"]: case["template"].strip() for case in corpus("chat_templates") if "refused" not in case}
 USER: dict[str, Any] = {"role": "user", "content": "Well?"}
 
 
@@ -70,6 +72,13 @@ def outcomes(source: str) -> Counter[str]:
                 rendered = template.render(messages=[USER, again], tools=GIVEN, add_generation_prompt=False, **options)
                 found["exact" if same and rendered == whole else "wrong"] += 1
     return found
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_turns_of_our_own_templates_are_taken_and_read(name):
+    found = outcomes(OWN[name])
+    assert not found["wrong"] + found["refused"], found
+    assert found["exact"] + found["other prompt"] > 0
 
 
 @needs_data

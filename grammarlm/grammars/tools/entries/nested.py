@@ -81,7 +81,7 @@ def notation_of(entries: Entries, kind: str) -> Notation | None:
     inner = entries.values
     if not isinstance(inner, Nested) or not isinstance(entries.strings, tuple) or entries.marked is not None:
         return None
-    if inner.item is not None or entries.other not in (None, entries.entry[1]):
+    if inner.item is not None or entries.other not in (None, entries.entry[1]) or entries.escapes:
         return None
     kinds = {"null": "null", "true": "boolean", "false": "boolean"}
     words = tuple((name, text) for name, text in PYTHON_WORDS if kinds[name] in entries.python)

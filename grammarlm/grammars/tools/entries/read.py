@@ -11,6 +11,7 @@ from grammarlm.grammars.tools.texts import Coder, end_mark
 from grammarlm.grammars.tools.tool_format import Entries
 
 from .arguments import Arguments, Value
+from .escapes import Escaped
 from .nested import notation_of
 from .read_nested import NestedReader
 from .writer import BLANKS, LOOKS_LIKE, PYTHON, Spelling, follows, key_ends, spellings
@@ -43,7 +44,7 @@ class EntryReader:
         self, entries: Entries, arguments: Arguments, coder: Coder, closing: re.Pattern[str], closing_text: str
     ):
         self.entries, self.arguments, self.coder, self.closing = entries, arguments, coder, closing
-        self.gap = coder.text(entries.gap)
+        self.gap, self.escaped = coder.text(entries.gap), Escaped(entries.escapes)
         self.ends = [text for text in follows(entries, closing_text) if text]
         letters = "".join(re.escape(coder.text(text)[0]) for text in key_ends(entries) if text)
         self.key = re.compile(f"[^{letters}]+")
@@ -89,11 +90,8 @@ class EntryReader:
     def _value(self, text: str, at: int, way: Spelling, key: str, value: Value) -> tuple[Any, int]:
         after = self.coder.text(way.after.replace("{key}", key))
         found, end = self._bare_value(text, at, way, key)
-        following = (
-            [re.escape(after)]
-            if after
-            else [f"(?={one})" for one in (re.escape(self.gap), self.closing.pattern) if one]
-        )
+        next_entry = re.escape(self.gap or self.coder.text(way.before))
+        following = [re.escape(after)] if after else [f"(?={one})" for one in (next_entry, self.closing.pattern) if one]
         ended = re.compile(f"{BLANKS}?(?:{'|'.join(following)})").match(text, end)
         if ended is None:
             raise ValueError(f"the value of {key!r:.80} should end at {brief(text[end : end + 60], 80)}")
@@ -119,7 +117,7 @@ class EntryReader:
             if text.startswith(left, at):
                 start = at + len(left)
                 end = self._end(text, start, [entries.strings[1]])
-                return text[start:end], end + len(right)
+                return self.escaped.read(text[start:end]), end + len(right)
         is_raw = "string" in types and (entries.strings == "raw" or entries.marked is not None)
         if not is_raw:
             word = WORD.match(text, at)
@@ -133,14 +131,15 @@ class EntryReader:
             return FROM_PYTHON[raw], end
         if any(re.fullmatch(LOOKS_LIKE[kind], raw) for kind in types - {"string"}):
             return json.loads(raw), end
-        return raw, end
+        return self.escaped.read(raw), end
 
     def _end(self, text: str, at: int, ends: list[str]) -> int:
         """Where the raw text that begins here ends: before the first of the marks."""
-        found = []
+        is_sure = self.entries.escapes and self.escaped.ends_before(map(end_mark, ends))
+        start, found = self.escaped.end(text, at) if is_sure else at, []
         for end in ends:
             whole, mark = self.coder.text(end), self.coder.text(end_mark(end))
-            begun = text.find(mark, at)
+            begun = text.find(mark, start)
             if begun >= 0:
                 found.append((begun, begun - whole.index(mark)))
         if not found or min(found)[1] < at:

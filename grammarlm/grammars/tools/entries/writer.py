@@ -35,6 +35,7 @@ from grammarlm.grammars.tools.texts import (
 from grammarlm.grammars.tools.tool_format import Entries, Nested
 
 from .arguments import TYPES, Arguments, Value, type_of
+from .escapes import Escaped
 from .nested import PYTHON_WORDS, NestedWriter, Notation, notation_of
 from .orders import MOST_IN_ANY_ORDER, any_order, in_order
 
@@ -79,8 +80,8 @@ def key_ends(entries: Entries) -> list[str]:
 
 
 def follows(entries: Entries, closing: str) -> list[str]:
-    """What may follow a value."""
-    return [entries.entry[2]] if entries.entry[2] else [entries.gap, closing]
+    """What may follow a value: what ends its entry; where nothing does, the next entry or what ends all."""
+    return [entries.entry[2]] if entries.entry[2] else [entries.gap or entries.entry[0], closing]
 
 
 class EntryWriter:
@@ -90,7 +91,7 @@ class EntryWriter:
         if "{key}" in entries.entry[0]:
             raise UnsupportedFeature(f"{tool}: the format writes a key before the key, which is not built")
         self.entries, self.arguments, self.specials, self.tool = entries, arguments, specials, tool
-        self.after, self.closing = follows(entries, closing), closing
+        self.after, self.closing, self.escaped = follows(entries, closing), closing, Escaped(entries.escapes)
 
     def grammar(self, property_order: str) -> Grammar:
         names = list(self.arguments.values)
@@ -180,16 +181,25 @@ class EntryWriter:
         return value.of_types(types)
 
     def _strings(self, value: Value) -> Grammar:
-        return value.strings
+        if not self.entries.escapes:
+            return value.strings
+        found = self.escaped.strings(value.strings.of_shapes)
+        if not found:
+            raise UnsupportedFeature(f"{value.tool}: {value.pointer}: this format can write none of its strings")
+        return one_of(found)
+
+    def _without(self, strings: Grammar, marks: list[str]) -> Grammar:
+        """The strings that do not hold what they end at."""
+        is_sure = self.entries.escapes and self.escaped.ends_before(marks)
+        return strings if is_sure else strings & free_text(marks)
 
     def _raw(self, value: Value, others: frozenset[str]) -> Grammar:
         """The strings, which are none of what is read as a value of the other types."""
         entries, strings = self.entries, self._strings(value)
         if isinstance(entries.strings, tuple):
             left, right = entries.strings
-            marked = joined(
-                self.specials.grammar(left), strings & free_text([end_mark(right)]), self.specials.grammar(right)
-            )
+            inner = self._without(strings, [end_mark(right)])
+            marked = joined(self.specials.grammar(left), inner, self.specials.grammar(right))
             if entries.marked is None:
                 return marked
             bare = strings & free_text([*entries.marked, left, *self._ends()])
@@ -201,7 +211,7 @@ class EntryWriter:
                     joined(self.specials.grammar(left), with_marks, self.specials.grammar(right)),
                 ]
             )
-        return unlike(strings & free_text(self._ends()), others, entries.python)
+        return unlike(self._without(strings, self._ends()), others, entries.python)
 
     def _ends(self) -> list[str]:
         """The marks that a raw string ends at."""

@@ -60,7 +60,8 @@ def layout_of(name: str, given: dict[str, Any]) -> Layout:
     if isinstance(arguments, dict):
         values = arguments.pop("values", "json")
         values = Nested(**_tuples(values)) if isinstance(values, dict) else values
-        arguments = Entries(values=values, **_tuples(arguments))
+        escapes = tuple(map(tuple, arguments.pop("escapes", ())))
+        arguments = Entries(values=values, escapes=escapes, **_tuples(arguments))
     return Layout(name=name, arguments=arguments, **_tuples(given))
 
 

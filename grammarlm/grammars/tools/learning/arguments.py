@@ -12,6 +12,7 @@ NUMBERS = {"ratio": 7731, "rkn": 8842}  # in the order in which a template that 
 WORDS = {"qks": "valone", "rkn": 8842}
 HARD = "a \"b\" 'c'\n<d> & \\ é"
 SPECIAL = "<>&\"'\\\n\t]"
+PROBED = SPECIAL + "\r/`${}"  # what may be written as something else
 LARGE: dict[str, Any] = {"nest": NUMBERS, "rows": [*NUMBERS.values()]}
 TYPES: dict[str, Any] = {
     "flag": True,
@@ -119,8 +120,22 @@ class _Values:
             marks = before, after
             marked = "".join(each for each in SPECIAL if self.text("qks", f"a{each}b") != f"a{each}b")
         self.found = replace(self.found, strings=marks, marked=marked)
+        if marks != "json" and marked is None and self.found.write_value(HARD) != hard:
+            self.found = replace(self.found, escapes=self._escapes())
         if self.found.write_value(HARD) != hard:
             raise NotRegular("strings are written in a way that is not understood")
+
+    def _escapes(self) -> tuple[tuple[str, str], ...]:
+        """Characters that are written otherwise, and how."""
+        around = self.found.write_value("a{}b").split("{}")
+        found = []
+        for letter in PROBED:
+            before, written, after = pieces(self.text("qks", f"a{letter}b"), around)
+            if written != letter:
+                found.append((letter, written))
+            if before + after or any(written.startswith(other) for _, other in found[:-1]) or not written:
+                raise NotRegular(f"strings with {letter!r} are written in a way that is not understood")
+        return tuple(found)
 
     def _nested(self) -> Nested:
         """Objects and arrays in the notation of the entries."""

@@ -22,8 +22,8 @@ FIRST = THREE[:1]
 LARGE: dict[str, Any] = {
     "flag": True,
     "nil": None,
-    "nest": {"a": [1.5, {"b": ""}], "c": {}, "d": None, "e": True},
-    "rows": ["p", "q r", [], None, False, 1e20],
+    "nest": {"c": [1.5, {"b": ""}], "a": {}, "B": None, "e": True, "d": "é \"<f>\"\n\\ 'g'"},
+    "rows": ["p", "q r", [], None, False, 1e20, "日本 & \t"],
     "ratio": 1e-07,
 }
 CONVERSATIONS: tuple[list[tuple[str, dict[str, Any], str]], ...] = (
@@ -39,7 +39,7 @@ CONVERSATIONS: tuple[list[tuple[str, dict[str, Any], str]], ...] = (
     [("zfn_one", {}, "a1b2c3d4e"), (OTHER_NAME, {"nest": {}}, "f1b2c3d4e")],
     [("zfn_one", {"qks": " line\nline\n\n{'its': \\n}\t"}, "a1b2c3d4e")],
     [("zfn_one", {"qks": "", "rows": ["<p>", 'q"r']}, "a1b2c3d4e"), ("zfn_one", {"qks": "true"}, "f1b2c3d4e")],
-    [("zfn_one", {"qks": "12", "rkn": 0, "ratio": 12345678901234567890}, "a1b2c3d4e")],
+    [("zfn_one", {"qks": "12", "rkn": 0, "flag": False, "ratio": 12345678901234567890, "rows": []}, "a1b2c3d4e")],
     [(name, {"rkn": number, "qks": str(number)}, f"b{number:08}") for number, name in enumerate((*NAMES, OTHER_NAME))],
 )
 

@@ -33,6 +33,7 @@ KINDS = {
 }
 # Names of special tokens as templates write them, and tags, from or to which a name was taken out: a text is not cut inside.
 MARKER = re.compile(r"<[^<>\n]{1,80}>|\[/?[A-Z_]{3,}\]")
+OPENED = re.compile(r"<(\w[\w:]*)>\s*")  # what a prompt may end with, if it opens the reasoning
 CUT = re.compile(rf"{MARKER.pattern}|<[^<>\n]{{0,80}}$|^[^<>\n]{{0,80}}>")
 
 T = TypeVar("T")
@@ -64,6 +65,7 @@ class Renderings:
         self, template: ChatTemplate, as_text: bool = False, no_text: str | None = "", call_id: str | None = None
     ):
         self.template, self.as_text, self.no_text, self.call_id = template, as_text, no_text, call_id
+        self._known = dict[str, str]()  # what was rendered before: all renderings are paid for
 
     def turn(
         self, calls: Sequence[Call] = (), content: str = "", thought: str | None = None, then: str = "", **options: Any
@@ -76,7 +78,8 @@ class Renderings:
             message |= dict.fromkeys(("reasoning_content", "reasoning", "thinking"), thought)
         result = {"tool_call_id": self._id(0, *calls[0]), "name": calls[0][0]} if calls else {}
         following = [{"role": then, "content": "uvwthen"} | result] if then else []
-        return self._after([message, *following], add_generation_prompt=False, **options)
+        text = self._after([message, *following], add_generation_prompt=False, **options)
+        return begun(attempt(lambda: self.prompt(**options)) or "", text)
 
     def prompt(self, **options: Any) -> str:
         """What precedes an assistant's turn."""
@@ -99,8 +102,11 @@ class Renderings:
         )
 
     def _after(self, messages: list[dict[str, Any]], **options: Any) -> str:
-        asked = [{"role": "user", "content": ASKED}, *messages]
-        _, found, after = self.template.render(messages=asked, tools=TOOLS, **options).rpartition(ASKED)
+        key = repr((messages, options))
+        if key not in self._known:
+            asked = [{"role": "user", "content": ASKED}, *messages]
+            self._known[key] = self.template.render(messages=asked, tools=TOOLS, **options)
+        _, found, after = self._known[key].rpartition(ASKED)
         if not found:
             raise NotRegular("the user's words are not in what the chat template writes")
         return after
@@ -126,6 +132,23 @@ def pieces(text: str, marks: Sequence[str]) -> list[str]:
         found.append(text[at:where])
         at = where + len(mark)
     return [*found, text[at:]]
+
+
+def begun(prompt: str, text: str) -> str:
+    """A turn that begins as its prompt does but for white space, with that of the prompt, also at the prompt's end: templates that
+    are indented write more blanks in some of their branches than in others."""
+    places = [at for at, letter in enumerate(text) if not letter.isspace()]
+    letters = [at for at, letter in enumerate(prompt) if not letter.isspace()]
+    same = _alike(["".join(map(prompt.__getitem__, letters)), "".join(map(text.__getitem__, places))])
+    ends = [match.end() for match in MARKER.finditer(prompt) if same and match.end() <= letters[same - 1] + 1]
+    if ends and prompt[: ends[-1]] != text[: ends[-1]]:
+        text = prompt[: ends[-1]] + text[places[letters.index(ends[-1] - 1)] + 1 :]
+    said = text.removeprefix(prompt.rstrip())
+    is_other = prompt.strip() and said != text and said[:1].isspace() and not text.startswith(prompt)
+    opens = any(
+        match.end() == len(prompt) for match in OPENED.finditer(prompt)
+    )  # a thought, which has blanks of its own
+    return prompt + said.lstrip() if is_other and not opens else text
 
 
 def is_border(left: str, right: str) -> bool:

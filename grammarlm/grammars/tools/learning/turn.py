@@ -13,6 +13,7 @@ from .renderings import (
     IDS,
     MARKER,
     NAMES,
+    OPENED,
     THOUGHT,
     Renderings,
     Shape,
@@ -26,7 +27,6 @@ from .renderings import (
 CALLS = [(NAMES[0], {"qks": "valone"}, IDS[0])]
 THINKING = {"enable_thinking": True, "thinking": True}
 SILENT = {"enable_thinking": False, "thinking": False}
-OPENED = re.compile(r"<(\w[\w:]*)>\s*")  # what a prompt may end with, if it opens the reasoning
 TEXTS = "two\nlines", 'and "one"'
 
 
@@ -57,27 +57,44 @@ class Turn:
         """Around thoughts as they are written, or as prompts open and close them."""
         thoughts = [texts for texts in (self.mused, self.thought) if texts]
         prompts = [attempt(lambda o=options: self.renderings.prompt(**o)) for options in ({}, THINKING, SILENT)]  # type: ignore[misc]
-        prompt, thinking, silent = (self.before if text is None else text for text in prompts)
-        self.head = reduce(_shared, [prompt, self.before, *(texts[0] for texts in turns)])
+        known = [text for text in prompts if text is not None]  # a template may refuse to think, or not to
+        self.head = reduce(_shared, [*known[:1], self.before, *(texts[0] for texts in turns)])
+        begun = [text for text in known if _shared(self.head, text).strip()]  # others say something to the user
+        self.head = reduce(_shared, begun, self.head)
         marker = MARKER.search(thoughts[0][1]) if thoughts else None
         if marker is None:
-            texts = [text for text in (prompt, thinking, silent) if text.startswith(self.head)]
-            opened = self._opening(max(texts, key=len, default=""))
-            if opened is not None:
-                self.head, self.begin, self.end = self.head[: opened.start()], opened.group(), f"</{opened.group(1)}>"
-                self.follows = "\n\n" if "\n" in self.begin else ""
+            self._learn_from_prompts(begun)
             return
         start = thoughts[0][0]
         opened = None if start[len(self.head) :].strip() else self._opening(start)
         self.head = self.head[: opened.start()] if opened else self.head  # every rendering has thoughts, if empty ones
         self.begin, self.end = start[len(self.head) :], marker.group()
         whole = self._closing(thoughts, marker.end())
+        silent = prompts[-1] or ""
         closed = silent.rpartition(self.head)[2] if self.head else ""
         if self.end in closed:
             self.follows = closed.rpartition(self.end)[2]
             self.end = whole[: whole.rfind(self.end)] + self.end
         else:
             self.end, self.follows = whole.rstrip(), whole[len(whole.rstrip()) :]
+
+    def _learn_from_prompts(self, prompts: list[str]) -> None:
+        """Of a template that writes no thoughts: one prompt may open the reasoning, and one hold reasoning that is empty."""
+        openings = [opened for text in prompts if (opened := self._opening(text))]
+        if not openings:
+            return
+        opened = min(openings, key=_rest)
+        tag, end = f"<{opened.group(1)}>", f"</{opened.group(1)}>"
+        self.head, self.begin, self.end = self.head[: opened.start()], opened.group(), end
+        self.follows = "\n\n" if "\n" in self.begin else ""
+        empty = re.compile(rf"(?:{re.escape(tag)}(\s*))?{re.escape(end)}(\s*)$")
+        for closed in filter(None, (empty.search(text, len(self.head)) for text in prompts)):
+            blanks, self.follows = closed[1], closed[2] or self.follows
+            if blanks is None:  # it only ends the reasoning
+                continue
+            if closed.start() == opened.start() and closed.string == opened.string:  # no prompt leaves it open
+                self.begin = tag + blanks[: (len(blanks) + 1) // 2]
+            self.end = blanks.removeprefix(self.begin.removeprefix(tag)) + end
 
     def _opening(self, text: str) -> re.Match[str] | None:
         """Where a prompt opens the reasoning: after what all turns begin with, or, where all turns have reasoning, at its end."""
@@ -111,17 +128,16 @@ class Turn:
         opening, answer = self.said(self.before), self.said(self.answered[0])
         if self.thought and self.thought[1].startswith(whole) and self.before.endswith(self.thought[1][len(whole) :]):
             opening = self.thought[1][len(whole) :]
+        gap = ""
         if self.mused and self.mused[1].startswith(whole):
-            answer = self.mused[1][len(whole) :]
+            plain, answer = answer, self.mused[1][len(whole) :]
+            gap = "" if plain or answer.strip() else answer
         ended, tail, stop = self._stops()
         closing = shape.after[: len(shape.after) - len(tail)]
-        opened = shape.before[len(self.before) - len(opening) :]
+        lead, beside = self._beside(opening)
+        opened = shape.before[len(self.before) - len(opening) + len(lead) :]
         between = shape.between
         before, after = (len(opened), len(closing)) if between is None else shares(opened, shape.mid, between, closing)
-        beside = None
-        if self.beside and self.beside[1].endswith(opening):
-            said = self.beside[0].partition(THOUGHT + whole)[2] if self.thought else self.said(self.beside[0])
-            beside = said, self.beside[1][: len(self.beside[1]) - len(opening)]
         return Layout(
             name="learned",
             call=(opened[len(opened) - before :], shape.mid, closing[:after]),
@@ -133,9 +149,22 @@ class Turn:
             reasoning=(self.begin, self.end, self.follows) if self.end else None,
             content=(answer, ended),
             beside=beside,
+            lead=lead,
+            thought_gap=gap,
             turn=self.head.removeprefix(attempt(self.renderings.asked) or ""),
             stop=stop,
         )
+
+    def _beside(self, opening: str) -> tuple[str, tuple[str, str] | None]:
+        """What a turn with calls begins with, with a text and without, where that must be told; what stands around the text."""
+        if self.beside is None:
+            return "", None
+        before, after = self.beside[:2]
+        said = before.partition(THOUGHT + self.end + self.follows)[2] if self.thought else self.said(before)
+        for size in (0, *common_start(said, opening)):
+            if after.endswith(opening[size:]):
+                return opening[:size], (said[size:], after[: len(after) - len(opening) + size])
+        return "", None
 
     def _stops(self) -> tuple[str, str, tuple[str, str]]:
         """What follows an answer before its last token, what follows all calls from theirs on, and these tokens."""
@@ -170,7 +199,7 @@ class Turn:
         start, end = pieces(self.renderings.turn(CALLS), [written])
         thinking: dict[str, Any] = {"thought": thought, **self.options} if self.thought else {}
         if self.thought and found.reasoning:
-            start = self.head + found.reasoning[0] + thought + found.reasoning[1] + found.reasoning[2]
+            start = self.head + found.reasoning[0] + thought + found.reasoning[1] + found.reasoning[2] + found.lead
             if self.renderings.turn(CALLS, **thinking) != start + written + end:
                 found = replace(found, reasoning=None)
         if found.beside is not None:
@@ -183,6 +212,11 @@ class Turn:
 def _markers(text: str) -> list[str]:
     """The names of tokens in a text; of none, all of it."""
     return [match.group() for match in MARKER.finditer(text)] or [text.strip()]
+
+
+def _rest(opened: re.Match[str]) -> int:
+    """How much follows an opening: nothing in a prompt that leaves the reasoning to the model."""
+    return len(opened.string) - opened.end()
 
 
 def _shared(one: str, other: str) -> str:
