@@ -15,7 +15,7 @@ from grammarlm.vocab.byte_trie import ByteTrie
 UNKNOWN, NONE = -2, -1
 ALL_DONE, MISSING, FULL, PAUSED = range(4)
 FIRST_CAPACITY = 1 << 11
-TOO_MANY = "a canvas over this schema needs more than limits.max_bytes for what tokens do to it"
+TOO_MANY = "a canvas over this grammar needs more than limits.max_bytes for what tokens do to it"
 AT_ONCE = 1 << 24  # places that bytes move between two looks at the clock
 
 
