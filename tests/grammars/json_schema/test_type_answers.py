@@ -21,6 +21,7 @@ import pytest
 import typing_extensions
 
 import grammarlm as gl
+from tests.counts import tiers
 from tests.mask_bits import ids_of
 
 pydantic = pytest.importorskip("pydantic")
@@ -28,7 +29,6 @@ VERSION = tuple(map(int, pydantic.VERSION.split(".")[:2]))
 HAS_EMAIL = importlib.util.find_spec("email_validator") is not None
 
 VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
-ANSWERS, MORE_ANSWERS = 16, 200
 
 
 class Permission(enum.IntFlag):
@@ -225,15 +225,10 @@ def check_answers(kind: Any, count: int) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=name_of)
-def test_every_answer_is_an_instance(kind: Any) -> None:
-    check_answers(kind, ANSWERS)
-
-
-@pytest.mark.proof
-def test_every_one_of_more_answers_is_an_instance(record_property: Any) -> None:
-    for kind in TYPES:
-        check_answers(kind, MORE_ANSWERS)
-    record_property("cases", len(TYPES) * MORE_ANSWERS)
+@tiers("count", 16, 200)
+def test_every_answer_is_an_instance(count: int, kind: Any, record_property: Any) -> None:
+    check_answers(kind, count)
+    record_property("cases", count)
 
 
 class Odd(enum.Enum):
