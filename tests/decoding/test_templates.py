@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 import grammarlm as gl
+from tests.texts import BYTES
 
 torch = pytest.importorskip("torch")
 
@@ -18,7 +19,6 @@ class Small:
             raise ValueError("nothing is small enough")
 
 
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 WORD, NUMBER = gl.Regex("[a-z]+"), gl.Regex("[0-9]+")
 ONE = gl.Template("{name} is {age}.", name=WORD, age=int)
 ALONE = gl.Template("<{n}>", n=int)

@@ -17,8 +17,8 @@ from tests.laws.laws import allowed_ids
 from tests.oracles.json_numbers import is_printed
 from tests.oracles.json_schema_oracle import Judge
 from tests.oracles.json_spellings import is_within_caps, widest_caps
+from tests.texts import BYTES
 
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 LETTERS = "0123456789.-+e"
 LEAST = (0, 1, -5, 3, 99, -1000, 1000000, 0.001, 1.5, -1e-7, 12345.678, 1e16, 1e300, 10**20)
 ABOVE = (1, 7, 0.5, 1e6, 10000, 1e-3, 1e20)
