@@ -20,6 +20,7 @@ from grammarlm.decoding.live.calls import Call
 from grammarlm.decoding.stream import AnswerEvents
 from tests.counts import record_counts, tiers
 from tests.texts import BYTES
+from tests.threads import in_threads
 
 torch = pytest.importorskip("torch")
 
@@ -260,19 +261,10 @@ def test_a_listener_that_fails_ends_its_own_call():
 
 
 def test_several_event_loops_share_a_model():
-    model, outs = Gated(is_open=True), {}
-
-    def one(first):
-        outs[first] = asyncio.run(gl.agenerate(model, [first, 65], vocab=BYTES, regex="[a-z]{9}"))
-
-    threads = [threading.Thread(target=one, args=(first,)) for first in (1, 2, 3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-    for first, out in outs.items():
-        assert out.tokens == gl.generate(model, [first, 65], vocab=BYTES, regex="[a-z]{9}").tokens
-    assert len(outs) == 3
+    model, asked = Gated(is_open=True), {"vocab": BYTES, "regex": "[a-z]{9}"}
+    outs = in_threads(lambda first: asyncio.run(gl.agenerate(model, [1 + first, 65], **asked)), 3)
+    for first, out in enumerate(outs):
+        assert out.tokens == gl.generate(model, [1 + first, 65], **asked).tokens
 
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork here")
