@@ -16,9 +16,9 @@ from grammarlm.cli import main
 from grammarlm.errors import TokenizerError
 from grammarlm.files import read_file
 from grammarlm.retrieval.item_set import ItemSet
+from tests.texts import BYTES
 
 SECRET = "root:x:0:0:a secret:/root:/bin/sh"
-VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def no_file(request: Any, tmp_path: Path) -> Iterator[Path]:
 
 def generate(**held: Any) -> Any:
     pytest.importorskip("torch")
-    return gl.generate(lambda ids: pytest.fail("the model is called"), [0], vocab=VOCAB, **held)
+    return gl.generate(lambda ids: pytest.fail("the model is called"), [0], vocab=BYTES, **held)
 
 
 def test_a_regular_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
@@ -87,12 +87,12 @@ def test_text_never_opens_a_file(secret: Path, no_file: Path, monkeypatch: pytes
         generate(schema="nowhere.json")
     for make in (gl.Gbnf, gl.Ebnf, gl.Lark, gl.JsonSchema):
         with pytest.raises(gl.GrammarError) as caught:
-            gl.compile(make(str(secret)), VOCAB)
+            gl.compile(make(str(secret)), BYTES)
         assert "a secret" not in str(caught.value)
         with pytest.raises(TypeError):
             make(secret)
-    assert gl.compile(gl.Regex("secret"), VOCAB).matcher().advance_bytes(b"secret")
-    assert gl.compile(gl.Choices([str(secret)]), VOCAB).matcher().advance_bytes(str(secret).encode())
+    assert gl.compile(gl.Regex("secret"), BYTES).matcher().advance_bytes(b"secret")
+    assert gl.compile(gl.Choices([str(secret)]), BYTES).matcher().advance_bytes(str(secret).encode())
 
 
 def test_a_schema_in_a_file_is_named_by_a_path(tmp_path: Path, no_file: Path) -> None:
@@ -121,7 +121,7 @@ def test_references_and_imports_open_nothing(secret: Path, monkeypatch: pytest.M
     (secret.parent / "other.lark").write_text('A: "a secret"\n')
     for reference in (f"file://{secret}", str(secret), "secret", "secret#/a", "//localhost/secret"):
         with pytest.raises(gl.GrammarError) as caught:
-            gl.compile(gl.JsonSchema({"$ref": reference}), VOCAB)
+            gl.compile(gl.JsonSchema({"$ref": reference}), BYTES)
         assert "a secret" not in str(caught.value)
     for statement in (
         "%import other.A",
@@ -130,7 +130,7 @@ def test_references_and_imports_open_nothing(secret: Path, monkeypatch: pytest.M
         f"%import .{secret.parent}/other.A",
     ):
         with pytest.raises(gl.GrammarError) as caught:
-            gl.compile(gl.Lark(f"start: A\n{statement}\n"), VOCAB)
+            gl.compile(gl.Lark(f"start: A\n{statement}\n"), BYTES)
         assert "a secret" not in str(caught.value)
 
 

@@ -13,8 +13,8 @@ from grammarlm import version
 from grammarlm.decoding import beam_search
 from grammarlm.masks.constraint import compile as compile_anew
 from grammarlm.models.tiny import FOLDER
+from tests.texts import BYTES
 
-VOCAB = gl.Vocabulary([*(bytes([i]) for i in range(256)), b""], stop_ids=[256])
 LONG = "x" * 100_000
 
 
@@ -43,23 +43,23 @@ def shared(levels):
 
 
 def results():
-    plain = gl.generate(model, [65], vocab=VOCAB, regex="[a-z]{3}")
+    plain = gl.generate(model, [65], vocab=BYTES, regex="[a-z]{3}")
     yield plain, ["text='aaa'", "finish_reason='stop'", "3 tokens"]
     yield replace(plain, value=Unshowable(), text=LONG), ["Result(text='xxx", "a value of type Unshowable"]
     yield replace(plain, value=10**5000), ["Result("]
     yield (
-        gl.generate(model, [65], vocab=VOCAB, regex="a", where=lambda text: False),
+        gl.generate(model, [65], vocab=BYTES, regex="a", where=lambda text: False),
         ["'unsatisfied'", "where= refuses"],
     )
-    smc = gl.generate(model, [65], vocab=VOCAB, regex="[a-z]{3}", method="smc")
+    smc = gl.generate(model, [65], vocab=BYTES, regex="[a-z]{3}", method="smc")
     yield smc, ["Result("]
     yield smc.population, ["Population of", "log_evidence"]
     yield (
-        list(gl.stream(model, [65], vocab=VOCAB, regex="b{300}", max_tokens=300))[-1],
+        list(gl.stream(model, [65], vocab=BYTES, regex="b{300}", max_tokens=300))[-1],
         ["Event('end'", "result=Result("],
     )
     yield (
-        gl.Generator(model, gl.Regex(LONG), vocab=VOCAB, limits=gl.Limits(max_states=10**6), max_tokens=10**6),
+        gl.Generator(model, gl.Regex(LONG), vocab=BYTES, limits=gl.Limits(max_states=10**6), max_tokens=10**6),
         ["Generator(function"],
     )
 
@@ -93,9 +93,9 @@ def grammars():
 
 
 def others():
-    yield VOCAB, ["Vocabulary: size 257"]
+    yield BYTES, ["Vocabulary: size 257"]
     yield gl.Limits(), ["Limits(max_bytes="]
-    constraint = gl.compile(gl.Choices(["a", "ab"]), VOCAB)
+    constraint = gl.compile(gl.Choices(["a", "ab"]), BYTES)
     yield constraint, ["<Constraint Choices(['a', 'ab']), 257 tokens"]
     yield constraint.report, ["<Report of Choices(['a', 'ab'])", "Limits("]
     matcher = constraint.matcher()
@@ -149,9 +149,9 @@ def test_what_is_logged(caplog, monkeypatch, tmp_path):
     """Compile times, refusals and files of the cache, each under the name of its folder; nothing of it is seen unasked."""
     monkeypatch.setenv("GRAMMARLM_CACHE", str(tmp_path))
     caplog.set_level(logging.DEBUG, logger="grammarlm")
-    compile_anew(gl.Regex("[a-c]{3}"), VOCAB)
+    compile_anew(gl.Regex("[a-c]{3}"), BYTES)
     with pytest.raises(gl.GrammarError):
-        compile_anew(gl.Regex("(" + LONG), VOCAB)
+        compile_anew(gl.Regex("(" + LONG), BYTES)
     for _ in range(2):
         gl.Vocabulary.from_tokenizer(FOLDER)
     (table,) = (tmp_path / "vocab").iterdir()
@@ -169,9 +169,9 @@ def test_what_is_logged(caplog, monkeypatch, tmp_path):
 
 
 def test_nothing_is_logged_unasked(capfd):
-    compile_anew(gl.Regex("[a-c]{4}"), VOCAB)
+    compile_anew(gl.Regex("[a-c]{4}"), BYTES)
     with pytest.raises(gl.GrammarError):
-        compile_anew(gl.Regex("("), VOCAB)
+        compile_anew(gl.Regex("("), BYTES)
     assert capfd.readouterr().err == ""
     assert not [
         name

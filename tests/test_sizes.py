@@ -14,13 +14,13 @@ import torch
 
 import grammarlm as gl
 from grammarlm.decoding import beam_search
+from tests.texts import BYTES
 
 VALUES = [10**9, 10**18, 10**20, -1, 2.5, True, "3", None]
 ROOM, SECONDS = (
     4_000_000_000,
     120,
 )  # more memory than there is now; after so long the process is ended, for a hang is no result
-VOCAB = gl.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_ids=[256])
 LETTERS = gl.Regex("[ab]*")
 ITEMS = gl.Tokens([[1, 2, 3], [1, 2, 4], [5, 6, 7]])
 NONE = [-1]
@@ -31,16 +31,16 @@ def model(ids: torch.Tensor) -> torch.Tensor:
 
 
 def mask(rows: int = 1) -> np.ndarray:
-    return gl.allocate_mask(rows, VOCAB.size)
+    return gl.allocate_mask(rows, BYTES.size)
 
 
 def made(grammar: Any, **options: Any) -> bool:
     """Its first mask."""
-    return gl.compile(grammar, VOCAB, **options).matcher().fill_mask(mask())
+    return gl.compile(grammar, BYTES, **options).matcher().fill_mask(mask())
 
 
 def letters() -> gl.Constraint:
-    return gl.compile(LETTERS, VOCAB)
+    return gl.compile(LETTERS, BYTES)
 
 
 def canvas() -> Any:
@@ -48,11 +48,11 @@ def canvas() -> Any:
 
 
 def written(**options: Any) -> Any:
-    return gl.generate(model, [97], **{"vocab": VOCAB, "regex": "[ab]{3}", "max_tokens": 8} | options)
+    return gl.generate(model, [97], **{"vocab": BYTES, "regex": "[ab]{3}", "max_tokens": 8} | options)
 
 
 def filled(**options: Any) -> Any:
-    return gl.infill(model, [-1, 97], **{"vocab": VOCAB, "mask_id": 0} | options)
+    return gl.infill(model, [-1, 97], **{"vocab": BYTES, "mask_id": 0} | options)
 
 
 def automaton(**options: Any) -> Any:
@@ -104,8 +104,8 @@ SIZES: dict[str, Callable[[Any], Any]] = {
     "seed canvas.sample": lambda value: canvas().sample(NONE, np.zeros((1, 257), np.float32), seed=value),
     "size Vocabulary": lambda value: gl.Vocabulary([b"a", b""], stop_ids=[1], size=value),
     "stop_ids Vocabulary": lambda value: gl.Vocabulary([b"a", b""], stop_ids=[value]),
-    "max_bytes Compiler": lambda value: gl.Compiler(VOCAB, max_bytes=value),
-    "threads Compiler": lambda value: gl.Compiler(VOCAB, threads=value),
+    "max_bytes Compiler": lambda value: gl.Compiler(BYTES, max_bytes=value),
+    "threads Compiler": lambda value: gl.Compiler(BYTES, threads=value),
     "fewest TokenList": lambda value: made(gl.TokenList(ITEMS, fewest=value, most=1)),
     "most TokenList": lambda value: made(gl.TokenList(ITEMS, most=value)),
     "most TokenList, equal ones": lambda value: made(gl.TokenList(ITEMS, most=value, distinct=False)),
@@ -115,8 +115,8 @@ SIZES: dict[str, Callable[[Any], Any]] = {
     "token ItemSet.add": lambda value: gl.ItemSet(ITEMS).add([[value, 1]]),
     "n gl.Hole": gl.Hole,
     "most gl.Hole": with_keyword(gl.Hole, "most"),
-    "prompt generate": lambda value: gl.generate(model, [97, value], vocab=VOCAB, regex="[ab]{3}", max_tokens=8),
-    "n stream": lambda value: next(iter(gl.stream(model, [97], vocab=VOCAB, regex="[ab]{3}", n=value))),
+    "prompt generate": lambda value: gl.generate(model, [97, value], vocab=BYTES, regex="[ab]{3}", max_tokens=8),
+    "n stream": lambda value: next(iter(gl.stream(model, [97], vocab=BYTES, regex="[ab]{3}", n=value))),
     "batch DeviceAutomaton.batch": lambda value: gl.DeviceAutomaton(letters()).batch(value),
     **{f"{name} DeviceAutomaton": with_keyword(automaton, name) for name in ("states", "edges", "rows")},
     **{f"{name} DeviceLoop": with_keyword(by_device, name, temperature=1.0) for name in ("longest", "top_k", "seed")},
@@ -213,7 +213,7 @@ def test_a_number_of_a_grammar_is_taken_or_refused(name: str) -> None:
 def test_what_is_forced_has_one_clock() -> None:
     """Each mask has one of its own, so that of a long text would never stop."""
     limits = gl.Limits(max_mask_work=20)
-    matcher = gl.compile(gl.Regex("a{3000}"), VOCAB, limits=limits).matcher()
+    matcher = gl.compile(gl.Regex("a{3000}"), BYTES, limits=limits).matcher()
     for forced, letter in ((matcher.forced_tokens, [97]), (matcher.forced_bytes, b"a")):
         assert forced(300) == letter * 300
         with pytest.raises(gl.LimitExceeded, match="max_mask_work"):

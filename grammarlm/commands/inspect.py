@@ -55,32 +55,24 @@ def run(options: argparse.Namespace) -> int:
 
 def show_tokens(matcher: Matcher, vocab: Vocabulary, most: int) -> None:
     """Lists the shortest tokens first, so that many long ones with one beginning do not hide the others."""
+    from grammarlm.vocab.token_table import is_utf8
+
     tokens = [token for token in allowed(matcher, vocab) if token not in vocab.stop_ids]
     print(
         f"tokens    {len(tokens):,} of {len(vocab.text_ids):,} are allowed{'' if len(tokens) <= most else f'; {most} of them:'}"
     )
     spelled = sorted(((vocab.token_bytes(token), token) for token in tokens), key=lambda pair: (len(pair[0]), pair))
     for data, token in spelled[:most]:
-        print(f"  {token:>7}  {data.decode()!r}" if is_text(data) else f"  {token:>7}  {data!r}")
+        print(f"  {token:>7}  {data.decode()!r}" if is_utf8(data) else f"  {token:>7}  {data!r}")
 
 
 def allowed(matcher: Matcher, vocab: Vocabulary) -> list[int]:
     """The token ids of the mask."""
-    import numpy as np
-
-    from grammarlm.masks.mask_array import allocate_mask
+    from grammarlm.masks.mask_array import allocate_mask, ids_of
 
     mask = allocate_mask(1, vocab.size)
     matcher.fill_mask(mask)
-    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[: vocab.size]).tolist()
-
-
-def is_text(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    return ids_of(mask[0]).tolist()
 
 
 def load_vocabulary(name: str) -> Vocabulary:

@@ -175,14 +175,19 @@ def encode(prompt: str, tokenizer: Any, vocab: Vocabulary | None) -> list[int]:
 
 def listed(prompt: Any, name: str = "the prompt") -> list[int]:
     """A list, tuple, array or one-dimensional tensor of ids."""
-    if not isinstance(prompt, (bytes, bytearray, Mapping)):
-        try:
-            ids = [operator.index(i) for i in prompt if not isinstance(i, (bool, bytes, str))]
-            if len(ids) == len(prompt):
-                return ids
-        except TypeError:
-            pass
+    ids = None if isinstance(prompt, (bytes, bytearray, Mapping)) else integers(prompt)
+    if ids is not None:
+        return ids
     raise TypeError(f"{name} is {type(prompt).__name__}: {brief(prompt, 60)}; {instead_of(prompt)}")
+
+
+def integers(given: Any) -> list[int] | None:
+    """What it lists; None where that is anything but integers."""
+    try:
+        found = [operator.index(one) for one in given if not isinstance(one, (bool, bytes, str))]
+        return found if len(found) == len(given) else None
+    except TypeError:
+        return None
 
 
 def instead_of(prompt: Any) -> str:

@@ -89,17 +89,6 @@ class DeviceAutomaton:
         """Writes .npz; ValueError where edges are missing: complete() it first."""
         files.save(self.host, path)
 
-    def to_scipy(self) -> tuple[Any, int]:
-        """(scipy.sparse.csr_matrix [states, vocab.size], start): entry [state, token] is the state after the token, 1 the end."""
-        return files.to_scipy(self.host)
-
-    @classmethod
-    def from_scipy(
-        cls, matrix: Any, start: int, vocab: Vocabulary, *, device: str | torch.device = "cpu"
-    ) -> DeviceAutomaton:
-        """An automaton from such a matrix; its first three states are DEAD, FINISHED and MISS."""
-        return cls(files.from_scipy(matrix, start, vocab), device=device)
-
     @property
     def start(self) -> int:
         return self.host.start

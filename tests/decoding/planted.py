@@ -37,6 +37,22 @@ def noise(width: int, seed: int = 0, deviation: float = 1.0) -> Model:
     return logits
 
 
+def writing(ids: Ids, width: int) -> Model:
+    """Writes these ids, whatever it is asked, and then the last one again and again."""
+    rows = 20.0 * torch.eye(width)[list(ids)]
+
+    def logits(read: Tensor) -> Tensor:
+        places = torch.arange(read.shape[1]).clamp(max=len(ids) - 1)
+        return rows[places].expand(len(read), -1, -1)
+
+    return logits
+
+
+def writing_bytes(text: str) -> Model:
+    """Over the vocabulary of bytes (tests/texts.py)."""
+    return writing([*text.encode(), 256], 257)
+
+
 def logits_of(model: Any, ids: Tensor) -> Tensor:
     """Of a transformers model or a bare callable; a copy that may be written to."""
     logits = model(ids)

@@ -13,6 +13,7 @@ import grammarlm as gl
 from grammarlm.decoding.answers.answer_format import json_value, read_format
 from grammarlm.decoding.arguments import is_batch, per_prompt
 from grammarlm.kernels.reference.apply_mask import mask_bits
+from tests.decoding.planted import writing_bytes
 
 pydantic = pytest.importorskip("pydantic")
 torch = pytest.importorskip("torch")
@@ -21,21 +22,8 @@ TOKENS = [bytes([byte]) for byte in range(256)] + [b""]
 VOCAB = gl.Vocabulary(TOKENS, stop_ids=[256])
 
 
-def writing(text):
-    """A callable that wants to write this text and then to stop, whatever it is asked."""
-    wanted = [*text.encode(), 256]
-
-    def call(ids):
-        logits = torch.zeros(*ids.shape, 257)
-        for at in range(ids.shape[1]):
-            logits[:, at, wanted[min(at, len(wanted) - 1)]] = 20.0
-        return logits
-
-    return call
-
-
 def answer(text, **options):
-    return gl.generate(writing(text), [0], vocab=VOCAB, **options)
+    return gl.generate(writing_bytes(text), [0], vocab=VOCAB, **options)
 
 
 class Colour(enum.Enum):
@@ -140,16 +128,18 @@ def test_a_value_that_cannot_be_told():
 
 def test_each_prompt_has_its_own():
     prompts = [[0], [1], [2], [3]]
-    outs = gl.generate(writing("7"), prompts, vocab=VOCAB, schema=[int, None, {"type": "integer"}, bool])
+    outs = gl.generate(writing_bytes("7"), prompts, vocab=VOCAB, schema=[int, None, {"type": "integer"}, bool])
     assert [out.value for out in outs] == [7, "7", 7, outs[3].value]
     assert outs[3].value in (True, False)
-    outs = gl.generate(writing("b"), prompts[:3], vocab=VOCAB, choices=[["a", "b"], None, ("b", "c")])
+    outs = gl.generate(writing_bytes("b"), prompts[:3], vocab=VOCAB, choices=[["a", "b"], None, ("b", "c")])
     assert [out.value for out in outs] == ["b", "b", "b"]
     outs = gl.generate(
-        writing("b"), prompts[:2], vocab=VOCAB, choices=["a", "b"], where=[None, lambda text: text != "b"]
+        writing_bytes("b"), prompts[:2], vocab=VOCAB, choices=["a", "b"], where=[None, lambda text: text != "b"]
     )
     assert [out.value for out in outs] == ["b", "a"]
-    outs = gl.generate(writing("xx"), prompts[:2], vocab=VOCAB, regex=["x+", None], grammar=[None, gl.Choices(["y"])])
+    outs = gl.generate(
+        writing_bytes("xx"), prompts[:2], vocab=VOCAB, regex=["x+", None], grammar=[None, gl.Choices(["y"])]
+    )
     assert [out.value for out in outs] == ["xx", "y"]
 
 

@@ -14,10 +14,9 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding.generate import start
 from grammarlm.decoding.settings import NAMES, Settings
+from tests.texts import BYTES
 
 generate_module, stream_module = (import_module(f"grammarlm.decoding.{name}") for name in ("generate", "stream"))
-
-BYTES = gl.Vocabulary([*(bytes([i]) for i in range(256)), b""], stop_ids=[256])
 
 
 def model(ids):

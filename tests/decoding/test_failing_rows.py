@@ -9,6 +9,7 @@ import torch
 import grammarlm as gl
 from grammarlm.masks.matcher import Matcher
 from tests.decoding.left_to_right import LEFT_TO_RIGHT, needed
+from tests.texts import BYTES
 
 VOCAB = gl.Vocabulary([b"a", b"b", b"c", b"d", b""], stop_ids=[4])
 TABLE = torch.randn(5, 5, generator=torch.Generator().manual_seed(2))
@@ -202,9 +203,6 @@ def test_streams():
     *told, end = gl.stream(nan_after_a_digit, [50], vocab=BYTES, schema={"type": "integer", "minimum": 10})
     assert end.result.finish_reason == "error"
     assert [event.kind for event in told] == ["text"]  # no value: the number is not complete
-
-
-BYTES = gl.Vocabulary([*(bytes([i]) for i in range(256)), b""], stop_ids=[256])
 
 
 def nan_after_a_digit(ids):

@@ -10,10 +10,10 @@ import torch
 import grammarlm as gl
 from grammarlm.decoding.fit import check_positions, warn_of_width
 from tests.decoding.conftest import model, one_thread, tokenizer  # noqa: F401
+from tests.texts import BYTES
 
 transformers = pytest.importorskip("transformers")
 
-BYTES = gl.Vocabulary([*(bytes([i]) for i in range(256)), b""], stop_ids=[256])
 OTHER, PADDED = 5_000, 300  # widths of logits: of another model, and of this one, padded
 # (tokens, width of the logits) of published models and their own tokenizers
 OWN = {

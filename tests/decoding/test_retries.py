@@ -10,17 +10,17 @@ import pytest
 import grammarlm as gl
 from tests.decoding.planted import noise
 from tests.oracles.chat_templates import needs_jinja2
+from tests.texts import BYTES
 
 torch = pytest.importorskip("torch")
 
-VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
-MODEL = noise(VOCAB.size)
+MODEL = noise(BYTES.size)
 PROMPTS = [[65], [66], [67], [68], [69]]
 DIGITS = gl.Regex("[0-9]{2}")
 
 
 def ask(prompts: Any, **options: Any) -> Any:
-    return gl.generate(MODEL, prompts, vocab=VOCAB, **{"grammar": DIGITS, "temperature": 1.0, "seed": 7, **options})
+    return gl.generate(MODEL, prompts, vocab=BYTES, **{"grammar": DIGITS, "temperature": 1.0, "seed": 7, **options})
 
 
 def is_even(text: str) -> bool:
@@ -113,9 +113,9 @@ def test_failing_models_are_not_asked_again() -> None:
     def broken(ids: Any) -> Any:
         nonlocal calls
         calls += 1
-        return torch.full((*ids.shape, VOCAB.size), torch.nan)
+        return torch.full((*ids.shape, BYTES.size), torch.nan)
 
-    out = gl.generate(broken, [65], vocab=VOCAB, grammar=DIGITS, retries=5)
+    out = gl.generate(broken, [65], vocab=BYTES, grammar=DIGITS, retries=5)
     assert out.finish_reason == "error"
     assert calls == 1
     assert out.tries == 1
@@ -231,4 +231,4 @@ def test_bad_input(options: dict[str, Any], said: str) -> None:
 
 def test_streams_take_no_check() -> None:
     with pytest.raises(ValueError, match=r"stream\(\) takes no check= and no retries="):
-        gl.stream(MODEL, [65], vocab=VOCAB, retries=1)
+        gl.stream(MODEL, [65], vocab=BYTES, retries=1)

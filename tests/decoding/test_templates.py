@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 import grammarlm as gl
+from tests.decoding.planted import writing_bytes
+from tests.texts import BYTES
 
 torch = pytest.importorskip("torch")
 
@@ -18,7 +20,6 @@ class Small:
             raise ValueError("nothing is small enough")
 
 
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 WORD, NUMBER = gl.Regex("[a-z]+"), gl.Regex("[0-9]+")
 ONE = gl.Template("{name} is {age}.", name=WORD, age=int)
 ALONE = gl.Template("<{n}>", n=int)
@@ -67,21 +68,8 @@ CASES = {  # grammar, text, value, named parts
 }
 
 
-def writing(text: str):
-    """A model that writes this text."""
-    ids = [*text.encode(), 256]
-
-    def model(read: torch.Tensor) -> torch.Tensor:
-        logits = torch.zeros(*read.shape, 257)
-        for at in range(read.shape[1]):
-            logits[:, at, ids[min(at, len(ids) - 1)]] = 30.0
-        return logits
-
-    return model
-
-
 def answered(grammar, text: str, **options):
-    return gl.generate(writing(text), [0], vocab=BYTES, grammar=grammar, **options)
+    return gl.generate(writing_bytes(text), [0], vocab=BYTES, grammar=grammar, **options)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -115,7 +103,7 @@ def test_an_answer_that_was_cut_has_the_parts_that_are_certain() -> None:
 
 
 def test_streams_tell_of_holes() -> None:
-    *events, last = gl.stream(writing("ada is 36."), [0], vocab=BYTES, grammar=ONE)
+    *events, last = gl.stream(writing_bytes("ada is 36."), [0], vocab=BYTES, grammar=ONE)
     assert "".join(event.text for event in events) == "ada is 36."
     assert [(event.part, event.value.value) for event in events if event.kind == "part"] == [
         ("name", "ada"),

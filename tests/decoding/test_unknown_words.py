@@ -12,11 +12,11 @@ from grammarlm.grammars.json_schema import report
 from grammarlm.integrations import llama_cpp
 from grammarlm.integrations.serving.compiling import ServerCompiler
 from grammarlm.masks.messages import unknown_words
+from tests.texts import BYTES
 
 torch = pytest.importorskip("torch")
 
 SLIP = {"type": "object", "properties": {"a/b": {"type": "string", "maxLenght": 3}}, "maxProperties": 0}
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
 
 
 @pytest.fixture(autouse=True)

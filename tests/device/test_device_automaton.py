@@ -122,19 +122,6 @@ def test_files_hold_whole_automata(name, tmp_path):
     assert decode(again, constraint, 0) == 0
 
 
-def test_matrices_of_scipy():
-    pytest.importorskip("scipy", reason="scipy is not installed")
-    for name in ("a loop in the middle", "items", "text up to a marker"):
-        constraint = gl.compile(FINITE[name], VOCAB)
-        automaton = gl.DeviceAutomaton(constraint)
-        assert automaton.complete()
-        matrix, start = automaton.to_scipy()
-        assert matrix.shape[1] == VOCAB.size
-        assert sorted(matrix[start].indices.tolist()) == ids_of(rows_of([constraint.matcher()])[0])
-        again = gl.DeviceAutomaton.from_scipy(matrix, start, VOCAB)
-        assert_equal_automata(again.host, constraint)
-
-
 def test_item_sets_are_made_whole():
     for seed in range(12):
         rng = random.Random(seed)

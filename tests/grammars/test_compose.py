@@ -3,12 +3,11 @@
 import pytest
 
 import grammarlm as gl
-
-VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"."], stop_ids=[256])
+from tests.texts import BYTES
 
 
 def accepts(grammar, text: str) -> bool:
-    matcher = gl.compile(grammar, VOCAB).matcher()
+    matcher = gl.compile(grammar, BYTES).matcher()
     return matcher.advance_bytes(text.encode()) and matcher.is_accepting
 
 
@@ -42,7 +41,7 @@ def test_long_chains_are_not_deep(sign: str) -> None:
         grammar = step(grammar, gl.Regex("[ab]{2}" if sign != "&" else "[ab]{0,8000}"))
     assert hash(grammar) == hash(grammar)
     assert len(repr(grammar)) < 300
-    gl.compile(grammar, VOCAB)
+    gl.compile(grammar, BYTES)
 
 
 @pytest.mark.parametrize("sign", ["+", "|", "&"])
@@ -53,13 +52,13 @@ def test_chains_that_grow_to_the_left_are_not_deep_either(sign: str) -> None:
         grammar = step(gl.Regex("a*"), grammar)
     assert hash(grammar) == hash(grammar)
     assert len(repr(grammar)) < 300
-    gl.compile(grammar, VOCAB)
+    gl.compile(grammar, BYTES)
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
     for grammar in (gl.Regex("a") + "\ud800", gl.Choices(["a", "b\ud800"])):
         with pytest.raises(gl.GrammarError, match="half of a surrogate pair"):
-            gl.compile(grammar, VOCAB)
+            gl.compile(grammar, BYTES)
 
 
 def test_other_operands_are_refused_by_python() -> None:

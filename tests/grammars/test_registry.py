@@ -12,8 +12,7 @@ from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.regular.derivatives import Algebra
 from grammarlm.grammars.regular.terms import Term
 from grammarlm.masks.saved import codec
-
-VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], stop_ids=[256])
+from tests.texts import BYTES
 
 
 @dataclasses.dataclass(frozen=True, repr=True)
@@ -37,7 +36,7 @@ def test_every_kind_is_found_by_its_name() -> None:
 def test_the_shortest_example_of_a_notation_compiles(name: str) -> None:
     kind = registry.KINDS[name]
     assert registry.notation_of(f"folder/x{kind.suffix}") == name
-    gl.compile(registry.class_of(name)(kind.example), VOCAB)
+    gl.compile(registry.class_of(name)(kind.example), BYTES)
 
 
 def test_unknown_names() -> None:
@@ -53,11 +52,11 @@ def test_a_new_notation_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path) -
     for cached in (registry.class_of, codec.kind_of):
         cached.cache_clear()
     try:
-        matcher = gl.compile(Wildcards("*.p?"), VOCAB).matcher()
+        matcher = gl.compile(Wildcards("*.p?"), BYTES).matcher()
         assert matcher.advance_bytes(b"a.py")
         assert matcher.is_accepting
-        saved = gl.compile(Wildcards("x*"), VOCAB).to_bytes()
-        assert gl.Constraint.from_bytes(saved, VOCAB).grammar == Wildcards("x*")
+        saved = gl.compile(Wildcards("x*"), BYTES).to_bytes()
+        assert gl.Constraint.from_bytes(saved, BYTES).grammar == Wildcards("x*")
         assert registry.notation_of("some.glob") == "Wildcards"
         assert ".glob" in registry.suffixes()
     finally:

@@ -6,18 +6,13 @@ from typing import Any
 import pytest
 
 import grammarlm as gl
-from grammarlm.grammars.compose import Grammar
 from grammarlm.models.tiny import FOLDER as EMBEDDED
+from tests.texts import accepts
 
 VOCAB = gl.Vocabulary.from_tokenizer(EMBEDDED)
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 TAG = {"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": "</a>"}
 OLDER = {"structures": [{"begin": "<a>", "schema": SCHEMA, "end": "</a>"}], "triggers": ["<a"]}
-
-
-def accepts(grammar: Grammar, text: str) -> bool:
-    matcher = gl.compile(grammar, VOCAB).matcher()
-    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
 
 
 @pytest.mark.parametrize(("given", "accepted", "refused"), [
@@ -47,9 +42,9 @@ def accepts(grammar: Grammar, text: str) -> bool:
 ])  # fmt: skip
 def test_texts(given: dict[str, Any], accepted: list[str], refused: list[str]) -> None:
     for form in (given, json.dumps(given)):
-        grammar = gl.response_format(form)
-        assert all(accepts(grammar, text) for text in accepted)
-        assert not any(accepts(grammar, text) for text in refused)
+        constraint = gl.compile(gl.response_format(form), VOCAB)
+        assert all(accepts(constraint, text) for text in accepted)
+        assert not any(accepts(constraint, text) for text in refused)
 
 
 @pytest.mark.parametrize(("given", "words", "error", "pointer"), [

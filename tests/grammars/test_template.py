@@ -10,8 +10,8 @@ import grammarlm as gl
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.names import names_of, without_names
 from grammarlm.grammars.template import Template, has_template
+from tests.texts import BYTES, accepts
 
-VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 WORD, NUMBER = gl.Regex("[a-z]+"), gl.Regex("[0-9]{1,2}")
 
 
@@ -20,8 +20,7 @@ class Color(enum.Enum):
 
 
 def reads(grammar: Grammar, text: str) -> bool:
-    matcher = gl.compile(grammar, VOCAB).matcher()
-    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
+    return accepts(gl.compile(grammar, BYTES), text)
 
 
 TEMPLATES = {
@@ -60,8 +59,8 @@ def test_texts_are_those_of_a_regex(name: str) -> None:
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_it_is_saved_and_compared_by_content(name: str) -> None:
     grammar, _ = TEMPLATES[name]
-    saved = gl.compile(grammar, VOCAB).to_bytes()
-    again, copied = gl.Constraint.from_bytes(saved, VOCAB).grammar, pickle.loads(pickle.dumps(grammar))
+    saved = gl.compile(grammar, BYTES).to_bytes()
+    again, copied = gl.Constraint.from_bytes(saved, BYTES).grammar, pickle.loads(pickle.dumps(grammar))
     assert again == copied == grammar
     assert hash(again) == hash(copied) == hash(grammar)
     assert repr(again) == repr(grammar)
@@ -153,4 +152,4 @@ def test_holes_without_a_grammar(given, message: str) -> None:
 
 def test_choices_that_are_none() -> None:
     with pytest.raises(gl.GrammarError):
-        gl.compile(gl.Template("{a}", a=[]), VOCAB)
+        gl.compile(gl.Template("{a}", a=[]), BYTES)

@@ -6,7 +6,6 @@ vocabulary lacks bytes, laws that compare a matcher with itself, and walks steer
 """
 
 import random
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,8 +17,7 @@ from tests.laws.vocabularies import TokenList
 from tests.mask_bits import ids_of
 from tests.oracles.automata import State, TokenOracle
 from tests.oracles.cfg_oracle import CfgOracle, Column, ShortestTexts, TokenFuture
-
-_THREADS = 8
+from tests.threads import in_threads
 
 # Everything that a matcher shows: the bits of its row, and its two properties.
 View = tuple[bytes, bool, bool]
@@ -244,24 +242,7 @@ def _walk(constraint: Any, vocab: gl.Vocabulary, seed: str, steps: int) -> list[
 
 
 def assert_threads_agree(compile_again: Callable[[], Any], vocab: gl.Vocabulary, seed: str, steps: int) -> None:
-    """Eight threads on one constraint see what each sees alone on a constraint of its own."""
+    """Threads on one constraint see what each sees alone on a constraint of its own."""
     shared = compile_again()
-    found: dict[int, Any] = {}
-    start = threading.Barrier(_THREADS)
-
-    def walk(place: int) -> None:
-        start.wait()
-        try:
-            found[place] = _walk(shared, vocab, f"{seed} {place}", steps)
-        except Exception as error:
-            found[place] = error  # raised again below, in the thread of the test
-
-    threads = [threading.Thread(target=walk, args=(place,)) for place in range(_THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for place in range(_THREADS):
-        if isinstance(found[place], Exception):
-            raise found[place]
-        assert found[place] == _walk(compile_again(), vocab, f"{seed} {place}", steps), place
+    for place, found in enumerate(in_threads(lambda place: _walk(shared, vocab, f"{seed} {place}", steps))):
+        assert found == _walk(compile_again(), vocab, f"{seed} {place}", steps), place

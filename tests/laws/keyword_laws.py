@@ -11,6 +11,7 @@ from typing import Any
 import grammarlm as gl
 from tests.laws.json_laws import accepts, said
 from tests.oracles.json_schema_oracle import Judge, NoVerdict
+from tests.texts import BYTES
 
 # The ways to read a schema: with the keywords of all drafts, or of the declared one; in plain spelling; and so on.
 READERS: dict[str, dict[str, Any]] = {
@@ -24,7 +25,6 @@ READERS: dict[str, dict[str, Any]] = {
 EXCLUDED = {
     "a list of items next to prefixItems": "no draft has both; read are prefixItems alone, and the report says so",
 }
-VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 
 
 def check_readers(schema: Any, texts: Iterable[str], readers: Iterable[str] = tuple(READERS)) -> Counter[str]:
@@ -63,7 +63,7 @@ def _check_reader(
 ) -> Counter[str]:
     draft, unsatisfiable = options.get("draft", "auto"), ""
     try:
-        constraint = gl.compile(gl.JsonSchema(schema, property_order="any", **options), VOCAB)
+        constraint = gl.compile(gl.JsonSchema(schema, property_order="any", **options), BYTES)
     except gl.UnsatisfiableGrammar as error:
         unsatisfiable = f"({reader}) unsatisfiable: {error}"
     except (gl.UnsupportedFeature, gl.LimitExceeded):

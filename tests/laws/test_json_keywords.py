@@ -12,7 +12,7 @@ import pytest
 import grammarlm as gl
 from tests.corpus_files import tables
 from tests.counts import record_counts, tiers
-from tests.laws.keyword_laws import READERS, VOCAB, check_readers
+from tests.laws.keyword_laws import READERS, check_readers
 from tests.oracles.keyword_schemas import (
     DRAFTS,
     PLACES,
@@ -23,6 +23,7 @@ from tests.oracles.keyword_schemas import (
     pairs,
     triple,
 )
+from tests.texts import BYTES
 
 _DRAFT_2019 = {"$schema": DRAFTS[2019]}
 
@@ -83,7 +84,7 @@ def test_numbers_of_draft_4_are_told_apart_by_value_and_by_spelling(schema: Any,
 @pytest.mark.parametrize("options", [{}, {"registry": {}}, {"draft": "declared"}, {"strict": False}], ids=str)
 def test_a_reference_that_leads_to_itself_is_one_error(schema: Any, options: dict[str, Any]) -> None:
     with pytest.raises(gl.GrammarError, match="refers to itself before anything of a value is read") as error:
-        gl.compile(gl.JsonSchema(schema, **options), VOCAB)
+        gl.compile(gl.JsonSchema(schema, **options), BYTES)
     assert type(error.value) is gl.GrammarError
 
 

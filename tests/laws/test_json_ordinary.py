@@ -10,8 +10,9 @@ import pytest
 
 import grammarlm as gl
 from tests.corpus_files import read_toml
-from tests.laws.keyword_laws import VOCAB, check_readers
+from tests.laws.keyword_laws import check_readers
 from tests.oracles.keyword_schemas import INSTANCES
+from tests.texts import BYTES
 
 CORPUS = read_toml(Path(__file__).parents[1] / "corpus" / "schemas.toml")
 TEXTS = (*INSTANCES, *CORPUS["instances"]["texts"])
@@ -53,18 +54,18 @@ def test_what_may_hold_no_value_or_is_wrong(schema):
 )
 def test_what_the_metaschemas_do_not_take_is_refused(schema, message):
     with pytest.raises(gl.GrammarError, match=f"^{message}"):
-        gl.compile(gl.JsonSchema(schema), VOCAB)
+        gl.compile(gl.JsonSchema(schema), BYTES)
 
 
 def test_a_deep_schema():
     schema = {"type": "string"}
     for _ in range(3000):
         schema = {"type": "array", "items": schema}
-    assert gl.compile(gl.JsonSchema(schema), VOCAB).matcher().advance_bytes(b"[" * 3000 + b'"a"')
+    assert gl.compile(gl.JsonSchema(schema), BYTES).matcher().advance_bytes(b"[" * 3000 + b'"a"')
 
 
 def test_places_that_are_the_same_dict_are_read_once():
     schema = {"type": "string"}
     for _ in range(300):
         schema = {"properties": {"a": schema, "b": schema}}
-    assert gl.compile(gl.JsonSchema(schema), VOCAB).nbytes < 1_000_000
+    assert gl.compile(gl.JsonSchema(schema), BYTES).nbytes < 1_000_000

@@ -16,8 +16,8 @@ from tests.counts import record_counts, tiers
 from tests.laws.lark_examples import HAND_WRITTEN
 from tests.oracles.lark_oracle import LarkOracle, Sentences
 from tests.oracles.random_lark import RandomLark
+from tests.texts import BYTES
 
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 _MOST_REFUSED = 0.02
 _TEXTS_OF_A_GRAMMAR = 25
 

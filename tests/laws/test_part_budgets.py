@@ -22,10 +22,10 @@ from tests.laws.promises import (
 )
 from tests.laws.repeat_laws import Bounds, Case, check
 from tests.oracles.random_repeats import KINDS, TIMED
+from tests.texts import BYTES
 
 SPARE = (0, 1, 3, 12)
 FAR = 10**6
-BYTES = gl.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_ids=[256])
 
 
 def texts_end_in_time(case: Case, rng: random.Random) -> Counter[str]:

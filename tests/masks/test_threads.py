@@ -11,6 +11,7 @@ import pytest
 
 import grammarlm as gl
 from tests.mask_bits import ids_of
+from tests.threads import in_threads
 
 TOKENS = [bytes([b]) for b in range(256)] + [b"aa", b"ab", b"ba", b"abab", b"bbb", b"."]
 VOCAB = gl.Vocabulary(TOKENS, stop_ids=[len(TOKENS) - 1])
@@ -37,13 +38,7 @@ def test_threads_agree_with_one_thread() -> None:
     alone = gl.compile(gl.Regex(PATTERN), VOCAB)
     want = [walk(alone, seed, 150) for seed in range(8)]
     shared = gl.compile(gl.Regex(PATTERN), VOCAB, limits=gl.Limits(max_states=100))
-    found: dict[int, list[bytes]] = {}
-    threads = [threading.Thread(target=lambda s=seed: found.update({s: walk(shared, s, 150)})) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [found[seed] for seed in range(8)] == want
+    assert in_threads(lambda seed: walk(shared, seed, 150)) == want
 
 
 GRAMMARS = {

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.corpus_files import tables
+from tests.counts import tiers
 from tests.oracles import ecma_regex
 from tests.oracles.json_schema_oracle import Judge, NoVerdict, valid
 from tests.oracles.json_values import NoJson, identity, read_json
@@ -83,7 +84,9 @@ def test_the_oracle_deviates_from_the_optional_tests_where_it_says() -> None:
     assert not {name: number for name, number in wrong.items() if number > FORMATS_AND_OPTIONS.get(name, 0)}
 
 
-def check_maskbench(every: int) -> int:
+@needs_data
+@tiers("every, least", (10, 2000), (1, 20_000))
+def test_the_oracle_agrees_with_labels_of_maskbench(every: int, least: int, record_property: Any) -> None:
     count = 0
     for file in sorted(MASKBENCH.glob("*.json"))[::every]:
         case = read_json(file.read_bytes())
@@ -92,18 +95,8 @@ def check_maskbench(every: int) -> int:
             for number, test in enumerate(case["tests"]):
                 assert judge.valid_value(test["data"]) is test["valid"], (file.name, number)
                 count += 1
-    return count
-
-
-@needs_data
-def test_the_oracle_agrees_with_labels_of_maskbench() -> None:
-    assert check_maskbench(10) > 2000
-
-
-@needs_data
-@pytest.mark.proof
-def test_the_oracle_agrees_with_all_labels_of_maskbench(record_property) -> None:
-    record_property("cases", check_maskbench(1))
+    assert count > least
+    record_property("cases", count)
 
 
 @pytest.mark.parametrize("case", tables("oracles")["schema"], ids=lambda case: f"{case['schema']} {case['text']}")

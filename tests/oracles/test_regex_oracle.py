@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from tests.counts import tiers
 from tests.oracles.automata import Completion
 from tests.oracles.code_points import ANYTHING, class_ranges, complement
 from tests.oracles.random_regex import RandomRegex, build, random_byte_patterns
@@ -35,26 +36,18 @@ def check_against_re(pattern: str, alphabet: str, longest: int) -> int:
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
-def test_random_patterns_match_as_re_does(alphabet: str) -> None:
+@tiers("count, longest", (50, 4), (2000, 5))
+def test_random_patterns_match_as_re_does(count: int, longest: int, alphabet: str) -> None:
     patterns = RandomRegex(f"oracle {alphabet}")
-    matched = sum(check_against_re(patterns.pattern(), alphabet, 4) for _ in range(50))
-    assert matched > 100
+    matched = sum(check_against_re(patterns.pattern(), alphabet, longest) for _ in range(count))
+    assert matched > 2 * count
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.proof)])
+@tiers("count", 30, 100)
 def test_random_look_arounds_match_as_re_does(count: int) -> None:
     patterns = RandomRegex("look around", "ab1 \n-é€", look_around=0.35)
     for place in range(count):
         check_against_re(patterns.pattern(1), ["a1 \n", "b-\né"][place % 2], 4)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("alphabet", ALPHABETS)
-def test_many_random_patterns_match_as_re_does(alphabet: str, record_property) -> None:
-    record_property("patterns", 2000)
-    patterns = RandomRegex(f"oracle proof {alphabet}")
-    for _ in range(2000):
-        check_against_re(patterns.pattern(), alphabet, 5)
 
 
 def test_patterns_of_bytes_match_as_re_does() -> None:

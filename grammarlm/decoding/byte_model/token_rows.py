@@ -5,11 +5,12 @@ As text_logits.py of the tree, but a text is read together with those that it go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 import numpy as np
 
 from grammarlm.decoding.readers.reader import Reader
+from grammarlm.decoding.tree.text_logits import shared_beginnings
 from grammarlm.decoding.tree.text_node import TextNode
 
 Opener = Callable[[list[list[int]]], Reader]
@@ -27,7 +28,7 @@ class TokenRows:
         inner = {node.parent for node in nodes}
         leaves = [node for node in nodes if node not in inner]
         paths = [path_of(leaf, nodes) for leaf in leaves]
-        shared = self._shared([path[-1] for path in paths])
+        shared = shared_beginnings(self._texts, [path[-1] for path in paths])
         if self._reader is None or shared is None:
             self._reader = self._opener([self._start for _ in leaves])
             chunks = [[*begin, *leaf.tokens()] for begin, leaf in zip(self._reader.beginnings, leaves, strict=True)]
@@ -42,16 +43,6 @@ class TokenRows:
             for path, rows in zip(paths, logits, strict=True)
             for node, row in zip(path, rows.flip(0), strict=True)
         }
-
-    def _shared(self, tops: Sequence[TextNode]) -> list[tuple[int, TextNode]] | None:
-        """For each text a row that has read a part of it, and the longest such part, never all; None where there is none."""
-        row_of = {text: row for row, text in enumerate(self._texts)}
-        for row, text in enumerate(self._texts):
-            for node in text.ancestors():
-                row_of.setdefault(node, row)
-        found = [next((one for one in top.ancestors() if one in row_of), None) for top in tops]
-        known = [(row_of[one], one) for one in found if one is not None]
-        return known if len(known) == len(tops) else None
 
 
 def path_of(leaf: TextNode, nodes: Collection[TextNode]) -> list[TextNode]:

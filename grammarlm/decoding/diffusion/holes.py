@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from grammarlm.decoding.arguments import check_integer, check_text
+from grammarlm.decoding.arguments import check_integer, check_text, integers
 from grammarlm.masks.canvas.canvas import LONGEST
 from grammarlm.vocab.vocabulary import Vocabulary
 
@@ -114,12 +113,9 @@ def check_length(tokens: int) -> None:
 
 def listed(given: Any) -> list[int]:
     """A list, tuple, array or one-dimensional tensor of ids."""
-    try:
-        ids = [operator.index(token) for token in given if not isinstance(token, (bool, bytes, str))]
-        if len(ids) == len(given):
-            return ids
-    except TypeError:
-        pass
+    ids = integers(given)
+    if ids is not None:
+        return ids
     raise TypeError(
         f"holes is {type(given).__name__}: {given!s:.60}; it takes a list of ids with -1 where one is missing, or a list of text "
         "pieces and gl.Hole(n)"

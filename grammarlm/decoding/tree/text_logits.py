@@ -75,12 +75,19 @@ class TextLogits:
         row_of = {text: row for row, text in enumerate(self._texts)}
         if all(text.parent in row_of for text in texts):
             return [(row_of[text.parent], text.parent) for text in texts if text.parent is not None]
-        for row, text in enumerate(self._texts):
-            for node in text.ancestors():
-                row_of.setdefault(node, row)
-        found = [next((one for one in text.ancestors() if one in row_of), None) for text in texts]
-        known = [(row_of[one], one) for one in found if one is not None]
-        return known if len(known) == len(texts) else None
+        return shared_beginnings(self._texts, texts)
+
+
+def shared_beginnings(read: Sequence[TextNode], texts: Sequence[TextNode]) -> list[tuple[int, TextNode]] | None:
+    """For each text one that was read and begins like it, by its number, and the longest beginning that they share, never all of
+    the text; None where one has none."""
+    row_of = {text: row for row, text in enumerate(read)}
+    for row, text in enumerate(read):
+        for node in text.ancestors():
+            row_of.setdefault(node, row)
+    found = [next((one for one in text.ancestors() if one in row_of), None) for text in texts]
+    known = [(row_of[one], one) for one in found if one is not None]
+    return known if len(known) == len(texts) else None
 
 
 class KeptRows:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
+from grammarlm.layout.json_canvas import NONE
 from grammarlm.layout.table import DEAD
 from grammarlm.masks.protocol import FINISHED
-from grammarlm.masks.runtime.limits import Clock
 
-from .classes import FIRST, STOP, classes_of
-from .relations import Relations
+from .classes import TokenClasses
+from .json.tables.automaton import ByteAutomaton
+from .json.tables.table import FIRST_CONTROL
+from .json.tables.unrolled import Tokens, unrolled
 from .stack.grid import StackGrid
 from .stack.table import StackTable
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class RegularView:
-    """The states that texts can lead to. Controls are their numbers: DEAD, FINISHED, then those of texts."""
+    """The states that texts can lead to."""
 
     def __init__(self, automaton: Automaton, begins: Any = None):
         """`begins`: a term besides that of a text's beginning, where a matcher stands that has read bytes that no token spells."""
@@ -37,14 +40,11 @@ class RegularView:
             )
             class_of = program.byte_sets.class_of
         self._first = self._numbers[program.start]
-        clock = Clock(program.limits)
-        relations = Relations(table, class_of, program.limits.max_bytes, clock.check)
-        self.classes, kinds = classes_of(relations.of_tokens(program.vocab), program.vocab.stop_ids)
-        self.table = table_of([relations.vectors[kind] for kind in kinds.tolist()], accepting)
+        self.classes, self.table = table_of(automaton, table, class_of, accepting)
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
         if after is None:
-            start = self._first
+            start = FIRST_CONTROL + self._first
         elif after.is_finished:
             start = FINISHED
         else:
@@ -52,32 +52,23 @@ class RegularView:
             term = epoch.terms[state]
             if term not in self._numbers:
                 return RegularView(self._automaton, term).grid(length, after, room, check)
-            start = self._numbers[term]
+            start = FIRST_CONTROL + self._numbers[term]
         return StackGrid(self.table, self.classes, length, [(start, ())], room, check)
 
 
-def table_of(vectors: list[np.ndarray], accepting: np.ndarray) -> StackTable:
-    """The table of classes, FIRST on, that do what these vectors (int32 [controls]) say; the stop ids are added."""
-    ends, controls = np.flatnonzero(accepting), len(accepting)
-    sources, classes, targets = [ends], [np.full(len(ends), STOP)], [np.full(len(ends), FINISHED)]
-    for token_class, vector in enumerate(vectors, FIRST):
-        alive = np.flatnonzero(vector != DEAD)
-        sources.append(alive)
-        classes.append(np.full(len(alive), token_class))
-        targets.append(vector[alive])
-    pairs, edge = np.unique(np.concatenate(sources) * controls + np.concatenate(targets), return_inverse=True)
-    taken, count = np.concatenate(classes), FIRST + len(vectors)
-    sets = np.zeros((len(pairs), -(-count // 64)), np.uint64)
-    np.bitwise_or.at(sets, (edge, taken >> 6), np.uint64(1) << (taken & 63).astype(np.uint64))
-    kinds, kind = np.unique(sets, axis=0, return_inverse=True)
-    control, target = (pairs // controls).astype(np.int32), (pairs % controls).astype(np.int32)
-    of_edge: np.ndarray = kind.ravel().astype(np.int32)
-    no_pushes, no_rules = np.zeros((0, 2), np.int32), np.zeros((0, 3), np.int32)
-    return StackTable(controls, 1, count, controls, control, target, of_edge, kinds, no_pushes, no_rules, one_way=True)
+def table_of(
+    automaton: Automaton, table: np.ndarray, class_of: np.ndarray, accepting: np.ndarray
+) -> tuple[TokenClasses, StackTable]:
+    """Classes of tokens and what they do, where bytes of a class lead from states to states, int32 [S, C], or NONE."""
+    states = np.arange(len(table), dtype=np.int32)
+    machine = ByteAutomaton(table, class_of, [], accepting, states, states[:0])
+    found = unrolled(automaton, None, machine, [], Tokens(automaton.program.vocab, None))
+    return found.classes, replace(found.table, one_way=True)
 
 
 def collected(automaton: Automaton, begins: list[Any]) -> tuple[dict[Hashable, int], np.ndarray, np.ndarray]:
-    """The control of each term that bytes lead to from some terms, the transitions by class of byte, and which accept."""
+    """The number of each term that bytes lead to from some terms, int32 [S, C] the number after a byte of each class, NONE where
+    there is none, and which accept."""
     try:
         return _walk(automaton, begins)
     except LimitExceeded:
@@ -87,23 +78,20 @@ def collected(automaton: Automaton, begins: list[Any]) -> tuple[dict[Hashable, i
 
 
 def _walk(automaton: Automaton, begins: list[Any]) -> tuple[dict[Hashable, int], np.ndarray, np.ndarray]:
-    found: dict[int, int] = {DEAD: DEAD, FINISHED: FINISHED}
+    found: dict[int, int] = {}
     for term in begins:
         epoch, state = automaton.renew(term)
         found.setdefault(state, len(found))
-    waiting = list(found)[2:]
+    waiting = list(found)
     regular: RegularEpoch = epoch  # type: ignore[assignment]
     for state in waiting:
         regular.expand(state)
         for target in np.unique(regular.tables.next[state]).tolist():
-            if target not in found:
+            if target != DEAD and target not in found:
                 found[target] = len(found)
                 waiting.append(target)
     states = list(found)
-    renumber = np.zeros(len(regular.tables.next), np.int32)
+    renumber = np.full(len(regular.tables.next), NONE, np.int32)
     renumber[states] = np.arange(len(states))
-    table = renumber[regular.tables.next[states]]
-    table[[DEAD, FINISHED]] = DEAD
     accepting = np.array([regular.accepting[state] for state in states])
-    accepting[FINISHED] = True
-    return {regular.terms[s]: n for s, n in found.items() if s > FINISHED}, table, accepting
+    return {regular.terms[s]: n for s, n in found.items()}, renumber[regular.tables.next[states]], accepting

@@ -58,15 +58,6 @@ class Scores:
                 raise wrong_logits(i)
         return found, first
 
-    def without(self, position: int, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of a position where some tokens are not there: the maxima, and the first token that has each (-1: none)."""
-        classes, logits = self._classes, self._logits[position].copy()
-        logits[tokens] = -np.inf
-        found, first = np.zeros(classes.count, np.float32), np.empty(classes.count, np.int32)
-        of = address_of(classes.of), len(classes.of)
-        entries.class_maxima(address_of(logits), *of, address_of(found), address_of(first), classes.count)
-        return raised(found, classes), first
-
     @property
     def highest(self) -> np.ndarray:
         """float32 [L, K]: the highest logit of each class at masked positions, 0 elsewhere; -inf for none."""

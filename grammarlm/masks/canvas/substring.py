@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
+from grammarlm.layout.json_canvas import NONE
 from grammarlm.layout.substring import FIRST as FIRST_STATE
 from grammarlm.masks.machines.regular.program import RegularProgram
 from grammarlm.masks.protocol import FINISHED
-from grammarlm.masks.runtime.limits import Clock, Limits
+from grammarlm.masks.runtime.limits import Limits
 
-from .classes import classes_of
+from .json.tables.table import FIRST_CONTROL
 from .protocol import View
 from .regular import RegularView, table_of
-from .relations import Relations
 from .stack.grid import StackGrid
 
 if TYPE_CHECKING:
@@ -33,38 +33,35 @@ def view_of_quotes(automaton: Automaton) -> View:
 
 
 class SubstringView:
-    """Controls: DEAD, FINISHED, and the states that pieces lead to."""
+    """The states that pieces lead to."""
 
     def __init__(self, automaton: Automaton):
         program = automaton.program
         suffixes: Suffixes = program.suffixes
         reached = _reached(suffixes, program.limits)
-        self._number = np.zeros(len(suffixes.left), np.int32)
-        self._number[reached] = np.arange(len(reached)) + FINISHED + 1
+        self._number = np.full(len(suffixes.left), NONE, np.int32)
+        self._number[reached] = np.arange(len(reached))
         self._start = int(self._number[suffixes.start])
-        table, class_of = self._table(suffixes, reached)
-        accepting = np.concatenate([[False, True], suffixes.left[reached] == 0])
-        relations = Relations(table, class_of, program.limits.max_bytes, Clock(program.limits).check)
-        self.classes, kinds = classes_of(relations.of_tokens(program.vocab), program.vocab.stop_ids)
-        self.table = table_of([relations.vectors[kind] for kind in kinds.tolist()], accepting)
+        accepting = suffixes.left[reached] == 0
+        self.classes, self.table = table_of(automaton, *self._table(suffixes, reached), accepting)
 
     def _table(self, suffixes: Suffixes, reached: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The control after each of the document's bytes; one column more is for all others."""
+        """The state after each of the document's bytes; one column more is for all others."""
         used = np.unique(suffixes.byte)
         class_of = np.zeros(256, np.uint8)
         class_of[used] = np.arange(len(used)) + 1
-        table = np.zeros((len(reached) + FINISHED + 1, len(used) + 1), np.int32)
+        table = np.full((len(reached), len(used) + 1), NONE, np.int32)
         counts = np.diff(suffixes.edges)
-        is_reached = np.repeat(self._number[: len(counts)] > 0, counts)
+        is_reached = np.repeat(self._number[: len(counts)] >= 0, counts)
         rows = np.repeat(self._number, counts)[is_reached]
         table[rows, class_of[suffixes.byte[is_reached]]] = self._number[suffixes.target[is_reached]]
         return table, class_of
 
     def grid(self, length: int, after: Matcher | None, room: int, check: Callable[[], None]) -> StackGrid:
-        start = self._start
+        start = FIRST_CONTROL + self._start
         if after is not None:
             state: int = after._head[2]
-            start = FINISHED if state == FINISHED else int(self._number[state - FIRST_STATE])
+            start = FINISHED if state == FINISHED else FIRST_CONTROL + int(self._number[state - FIRST_STATE])
         return StackGrid(self.table, self.classes, length, [(start, ())], room, check)
 
 

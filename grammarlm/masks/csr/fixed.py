@@ -1,18 +1,16 @@
 """A complete automaton on its own: without a constraint, every edge there. Made from files and item sets.
 
     save(automaton, "lamps.npz")                      load("lamps.npz", vocab)
-    matrix, start = to_scipy(automaton)               from_scipy(matrix, start, vocab)
 
-In a file the arrays are those of kernels/reference/csr.py. As a scipy matrix [states, tokens] an entry is the state
-after a token, default edges written out; DEAD is no entry. Whatever is loaded is checked before a kernel sees it:
-kernels check no bounds.
+In a file the arrays are those of kernels/reference/csr.py. Whatever is loaded is checked before a kernel sees it: kernels check
+no bounds.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -89,37 +87,6 @@ def load(path: str | os.PathLike[str], vocab: Vocabulary) -> FixedAutomaton:
     return checked(FixedAutomaton(vocab, csr, start))
 
 
-def to_scipy(automaton: CsrAutomaton | FixedAutomaton) -> tuple[Any, int]:
-    """(scipy.sparse.csr_matrix int32 [states, vocab.size], start): entry [state, token] is the state after the token."""
-    sparse = _scipy()
-    whole = fixed(automaton)
-    csr, width = whole.csr, whole.vocab.size
-    tokens, targets, counts = [], [], []
-    for state in range(len(csr.base)):
-        bits = np.unpackbits(csr.rows[csr.base[state]].view(np.uint8), bitorder="little")[:width]
-        after = bits.astype(np.int32) * csr.default[state]
-        listed = slice(int(csr.first[state]), int(csr.first[state] + csr.count[state]))
-        after[csr.tokens[listed]] = csr.targets[listed]
-        found = np.flatnonzero(after)
-        tokens.append(found)
-        targets.append(after[found])
-        counts.append(len(found))
-    pointers = np.concatenate([[0], np.cumsum(counts)])
-    matrix = sparse.csr_matrix(
-        (np.concatenate(targets), np.concatenate(tokens), pointers), shape=(len(counts), width), dtype=np.int32
-    )
-    return matrix, whole.start
-
-
-def from_scipy(matrix: Any, start: int, vocab: Vocabulary) -> FixedAutomaton:
-    """An automaton from a matrix as `to_scipy` makes; GrammarError where it is not one over this vocabulary."""
-    sparse = _scipy()
-    matrix = sparse.csr_matrix(matrix, copy=True)
-    matrix.sum_duplicates()
-    csr = without_defaults(vocab, np.diff(matrix.indptr), matrix.indices, matrix.data)
-    return checked(FixedAutomaton(vocab, csr, int(start)))
-
-
 def without_defaults(vocab: Vocabulary, count: np.ndarray, tokens: np.ndarray, targets: np.ndarray) -> Csr:
     """An automaton without default edges: of each state the number of its edges, which are sorted by token. Its base rows are none,
     and the stop ids, the mask of DEAD."""
@@ -167,11 +134,3 @@ def _outside(array: np.ndarray, end: int) -> bool:
 
 def _damaged(problem: str) -> GrammarError:
     return GrammarError(f"this is no automaton over the vocabulary: {problem}")
-
-
-def _scipy() -> Any:
-    try:
-        import scipy.sparse
-    except ImportError as error:
-        raise ImportError("matrices of scipy need scipy: pip install scipy; .npz files do not") from error
-    return scipy.sparse

@@ -40,15 +40,11 @@ class Features(StateDrafter):
     def open(self, growths: Sequence[DraftBuilder]) -> None:
         self._predicted = {}
 
-    def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
-        found = []
-        for growth, node in asked:
-            known = self.known.get(growth.row)
-            if known is None or known.first or not 0 < known.end < len(growth.ids):
-                found.append(NOTHING)
-                continue
-            found.append(Candidates.of(growth, node, self._logits(growth, node, known.states)))
-        return found
+    def after_node(self, growth: DraftBuilder, node: int) -> Candidates:
+        known = self.known.get(growth.row)
+        if known is None or known.first or not 0 < known.end < len(growth.ids):
+            return NOTHING
+        return Candidates.of(growth, node, self._logits(growth, node, known.states))
 
     @torch.no_grad()
     def _logits(self, growth: DraftBuilder, node: int, states: torch.Tensor) -> np.ndarray:

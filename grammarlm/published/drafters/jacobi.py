@@ -43,11 +43,8 @@ class Jacobi(NodeDrafter):
             path = tree.path(tree.leaves[0]) if tree.leaves else []
             self._windows[row] = Window(len(row.ids), logits[[nodes - 1, *(nodes + node for node in path)]])
 
-    def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
-        found = []
-        for growth, node in asked:
-            window: Window | None = self._windows.get(growth.row)
-            place = len(growth.ids) + growth.depth(node)
-            logits = np.zeros(growth.width, np.float32) if window is None else window.of(place)
-            found.append(Candidates.of(growth, node, logits))
-        return found
+    def after_node(self, growth: DraftBuilder, node: int) -> Candidates:
+        window: Window | None = self._windows.get(growth.row)
+        place = len(growth.ids) + growth.depth(node)
+        logits = np.zeros(growth.width, np.float32) if window is None else window.of(place)
+        return Candidates.of(growth, node, logits)

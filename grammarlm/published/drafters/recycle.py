@@ -73,11 +73,8 @@ class Recycle(NodeDrafter):
             self._after[number] = -1
         return number
 
-    def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
-        found = []
-        for growth, node in asked:
-            said = (*growth.ids[-2:], *growth.tree.tokens_to(node))
-            rows = [self._row_of[key] for key in (said[-2:], said[-1:]) if key in self._row_of]
-            tokens = [token for token in dict.fromkeys(self._after[rows].ravel().tolist()) if token >= 0]
-            found.append(Candidates(tokens, [-float(rank) for rank in range(len(tokens))]))
-        return found
+    def after_node(self, growth: DraftBuilder, node: int) -> Candidates:
+        said = (*growth.ids[-2:], *growth.tree.tokens_to(node))
+        rows = [self._row_of[key] for key in (said[-2:], said[-1:]) if key in self._row_of]
+        tokens = [token for token in dict.fromkeys(self._after[rows].ravel().tolist()) if token >= 0]
+        return Candidates(tokens, [-float(rank) for rank in range(len(tokens))])

@@ -45,11 +45,8 @@ class Strided(NodeDrafter):
             first = (nodes[-1] + 1 if nodes else 0) * self.length
             self._next[row] = length + len(nodes) + 1, logits[first : first + self.length]
 
-    def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
-        found = []
-        for growth, node in asked:
-            place, logits = self._next.get(growth.row, (0, None))
-            at = len(growth.ids) + growth.depth(node) - place
-            is_known = logits is not None and 0 <= at < len(logits)
-            found.append(Candidates.of(growth, node, logits[at] if is_known else None))
-        return found
+    def after_node(self, growth: DraftBuilder, node: int) -> Candidates:
+        place, logits = self._next.get(growth.row, (0, None))
+        at = len(growth.ids) + growth.depth(node) - place
+        is_known = logits is not None and 0 <= at < len(logits)
+        return Candidates.of(growth, node, logits[at] if is_known else None)

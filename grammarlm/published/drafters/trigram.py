@@ -44,12 +44,9 @@ class Trigram(NodeDrafter):
         if len(after) > KEPT:
             del after[min(after, key=after.__getitem__)]
 
-    def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
-        found = []
-        for growth, node in asked:
-            said = growth.ids[-2:] + growth.tree.tokens_to(node)
-            counts = self._counts.get((said[-2], said[-1]), {}) if len(said) > 1 else {}
-            tokens = sorted(counts, key=lambda token: (-counts[token], token))
-            total = sum(counts.values())
-            found.append(Candidates(tokens, [math.log(counts[token] / total) for token in tokens]))
-        return found
+    def after_node(self, growth: DraftBuilder, node: int) -> Candidates:
+        said = growth.ids[-2:] + growth.tree.tokens_to(node)
+        counts = self._counts.get((said[-2], said[-1]), {}) if len(said) > 1 else {}
+        tokens = sorted(counts, key=lambda token: (-counts[token], token))
+        total = sum(counts.values())
+        return Candidates(tokens, [math.log(counts[token] / total) for token in tokens])

@@ -92,8 +92,8 @@ def test_every_model_says_what_a_forward_over_each_answer_says(name: str, monkey
         logs = source.oracle(prompt, ids).double().log_softmax(-1)
         written = sum(float(logs[at, token]) for at, token in enumerate(ids))
         assert found[text] == pytest.approx(math.exp(written) * float(logs[-1, 38:].exp().sum()), rel=1e-3)
-    monkeypatch.setattr("grammarlm.decoding.decisions.reading.MOST_NODES", 20)
-    monkeypatch.setattr("grammarlm.decoding.decisions.reading.MOST_LOGITS", WIDTH * 20)
+    monkeypatch.setattr("grammarlm.decoding.scoring.scored_trie.MOST_NODES", 20)
+    monkeypatch.setattr("grammarlm.decoding.scoring.scored_trie.MOST_BYTES", 4 * WIDTH * 20)
     apart = gl.decide(source.model, prompt, **options)
     assert apart.forwards > 2
     assert dict(apart.probabilities) == pytest.approx(found, rel=1e-3)

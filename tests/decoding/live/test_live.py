@@ -19,10 +19,11 @@ from grammarlm.decoding.live.asynchronous import asked_of, prepared
 from grammarlm.decoding.live.calls import Call
 from grammarlm.decoding.stream import AnswerEvents
 from tests.counts import record_counts, tiers
+from tests.texts import BYTES
+from tests.threads import in_threads
 
 torch = pytest.importorskip("torch")
 
-VOCAB = gl.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_ids=[256])
 TABLE = torch.randn(257, 257, generator=torch.Generator().manual_seed(0))
 FORBIDDEN = 7  # an id that the model refuses to read
 PATIENCE = 120  # seconds after which a test that waits has failed
@@ -64,7 +65,7 @@ async def until(holds):
 
 def call(model, first, length=6, **options):
     """A call whose prompt begins with this id: a task that has begun to run."""
-    asked = {"vocab": VOCAB, "regex": f"[a-z]{{{length}}}", "forced": "off", **options}
+    asked = {"vocab": BYTES, "regex": f"[a-z]{{{length}}}", "forced": "off", **options}
     return asyncio.create_task(gl.agenerate(model, [first, 65], **asked))
 
 
@@ -103,7 +104,7 @@ def test_calls_of_several_generators_share_forwards():
     async def main():
         model = Gated()
         words, numbers = (
-            gl.Generator(model, gl.Regex(pattern), vocab=VOCAB, forced="off") for pattern in ("[a-z]{4}", "[0-9]{4}")
+            gl.Generator(model, gl.Regex(pattern), vocab=BYTES, forced="off") for pattern in ("[a-z]{4}", "[0-9]{4}")
         )
         first = asyncio.create_task(words.agenerate([1, 65]))
         await until(lambda: model.read)
@@ -137,20 +138,20 @@ def test_a_call_that_is_cancelled_leaves_before_the_next_forward():
         model.open()
         return await first
 
-    expected = gl.generate(Gated(is_open=True), [1, 65], vocab=VOCAB, regex="[a-z]{6}")
+    expected = gl.generate(Gated(is_open=True), [1, 65], vocab=BYTES, regex="[a-z]{6}")
     assert asyncio.run(main()).text == expected.text
 
 
 def test_a_stream_that_is_left_early_leaves():
     async def main():
         model = Gated(is_open=True)
-        events = gl.astream(model, [1, 65], vocab=VOCAB, max_tokens=100_000, temperature=1.0, seed=1, regex="[a-z]*")
+        events = gl.astream(model, [1, 65], vocab=BYTES, max_tokens=100_000, temperature=1.0, seed=1, regex="[a-z]*")
         async for event in events:
             assert event.text
             break
         await events.aclose()
         forwards = len(model.read)
-        assert (await gl.agenerate(model, [2, 65], vocab=VOCAB, regex="[a-z]{3}")).finish_reason == "stop"
+        assert (await gl.agenerate(model, [2, 65], vocab=BYTES, regex="[a-z]{3}")).finish_reason == "stop"
         assert all(texts == [2] for texts in model.read[forwards + 1 :])
 
     asyncio.run(main())
@@ -198,7 +199,7 @@ def test_a_failure_is_its_calls_alone():
     async def main():
         model = Gated()
         first = await alone(model, 1)
-        streamed = asyncio.create_task(collected(gl.astream(model, [3, 65], vocab=VOCAB, regex="[a-z]{6}")))
+        streamed = asyncio.create_task(collected(gl.astream(model, [3, 65], vocab=BYTES, regex="[a-z]{6}")))
         await queued(1, model)
         await model.let(3)
         failing = call(model, FORBIDDEN)
@@ -213,7 +214,7 @@ def test_a_failure_is_its_calls_alone():
     first, streamed, fine, failed = asyncio.run(main())
     assert isinstance(failed, LookupError)
     for number, out in ((1, first), (2, fine), (3, streamed[-1].result)):
-        assert out.tokens == gl.generate(Gated(is_open=True), [number, 65], vocab=VOCAB, regex="[a-z]{6}").tokens
+        assert out.tokens == gl.generate(Gated(is_open=True), [number, 65], vocab=BYTES, regex="[a-z]{6}").tokens
     assert "".join(event.text for event in streamed) == streamed[-1].result.text
 
 
@@ -226,7 +227,7 @@ def test_texts_that_were_read_together_go_on_after_another_one_has_failed():
         first = await alone(model, 1)
         tasks = [call(model, 2, regex=None, grammar=letters, seed=at, temperature=5.0) for at in range(12)]
         streamed = [
-            asyncio.create_task(collected(gl.astream(model, [3, 65], vocab=VOCAB, regex="[a-z]{9}"))) for _ in range(2)
+            asyncio.create_task(collected(gl.astream(model, [3, 65], vocab=BYTES, regex="[a-z]{9}"))) for _ in range(2)
         ]
         await queued(14, model)
         model.open()
@@ -238,7 +239,7 @@ def test_texts_that_were_read_together_go_on_after_another_one_has_failed():
     outs = asyncio.run(main())
     kinds = {getattr(out, "text", type(out).__name__) for out in outs[1:13]}
     assert kinds == {"ab", "LookupError"}
-    expected = gl.generate(Gated(is_open=True), [3, 65], vocab=VOCAB, regex="[a-z]{9}")
+    expected = gl.generate(Gated(is_open=True), [3, 65], vocab=BYTES, regex="[a-z]{9}")
     for events in outs[13:]:
         assert "".join(event.text for event in events) == events[-1].result.text == expected.text
 
@@ -249,7 +250,7 @@ def test_a_listener_that_fails_ends_its_own_call():
     def tell(items):
         raise LookupError("nobody is there")
 
-    request = prepared(model, [1, 65], asked_of("astream", model, {"vocab": VOCAB, "regex": "[a-z]{6}"}, 1))
+    request = prepared(model, [1, 65], asked_of("astream", model, {"vocab": BYTES, "regex": "[a-z]{6}"}, 1))
     failing, fine = Call(request, AnswerEvents, tell), Call(request)
     for one in (failing, fine):
         live.live_of(model).submit(one, 2)
@@ -260,32 +261,23 @@ def test_a_listener_that_fails_ends_its_own_call():
 
 
 def test_several_event_loops_share_a_model():
-    model, outs = Gated(is_open=True), {}
-
-    def one(first):
-        outs[first] = asyncio.run(gl.agenerate(model, [first, 65], vocab=VOCAB, regex="[a-z]{9}"))
-
-    threads = [threading.Thread(target=one, args=(first,)) for first in (1, 2, 3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-    for first, out in outs.items():
-        assert out.tokens == gl.generate(model, [first, 65], vocab=VOCAB, regex="[a-z]{9}").tokens
-    assert len(outs) == 3
+    model, asked = Gated(is_open=True), {"vocab": BYTES, "regex": "[a-z]{9}"}
+    outs = in_threads(lambda first: asyncio.run(gl.agenerate(model, [1 + first, 65], **asked)), 3)
+    for first, out in enumerate(outs):
+        assert out.tokens == gl.generate(model, [1 + first, 65], **asked).tokens
 
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_starts_a_loop_of_its_own():
     model = Gated(is_open=True)
-    before = asyncio.run(gl.agenerate(model, [1, 65], vocab=VOCAB, regex="[a-z]{9}"))
+    before = asyncio.run(gl.agenerate(model, [1, 65], vocab=BYTES, regex="[a-z]{9}"))
     child = os.fork()
     if child == 0:
         signal.alarm(PATIENCE)  # ends a child that waits for ever
         code = 1
         try:
-            again = asyncio.run(gl.agenerate(model, [1, 65], vocab=VOCAB, regex="[a-z]{9}"))
+            again = asyncio.run(gl.agenerate(model, [1, 65], vocab=BYTES, regex="[a-z]{9}"))
             code = int(again.tokens != before.tokens)
         finally:
             os._exit(code)
@@ -303,9 +295,9 @@ def wait_for_the_threads():
 def test_the_thread_ends_and_holds_no_model(monkeypatch):
     monkeypatch.setattr(live, "IDLE", 0.01)
     model = Gated(is_open=True)
-    asyncio.run(gl.agenerate(model, [1, 65], vocab=VOCAB, regex="[a-z]{9}"))
+    asyncio.run(gl.agenerate(model, [1, 65], vocab=BYTES, regex="[a-z]{9}"))
     wait_for_the_threads()
-    asyncio.run(gl.agenerate(model, [1, 65], vocab=VOCAB, regex="[a-z]{9}"))  # a new one
+    asyncio.run(gl.agenerate(model, [1, 65], vocab=BYTES, regex="[a-z]{9}"))  # a new one
     wait_for_the_threads()
     gone = weakref.ref(model)
     del model
@@ -376,18 +368,18 @@ def test_many_calls_leave_nothing(calls, record_property, monkeypatch):
 )
 def test_bad_input_is_one_sentence(asked, kind, message):
     with pytest.raises(kind, match=message):
-        asyncio.run(gl.agenerate(Gated(is_open=True), [1, 65], vocab=VOCAB, **asked))
+        asyncio.run(gl.agenerate(Gated(is_open=True), [1, 65], vocab=BYTES, **asked))
 
 
 def test_a_stream_cannot_be_checked():
     with pytest.raises(ValueError, match=r"astream\(\) takes no check= and no retries="):
-        gl.astream(Gated(), [1, 65], vocab=VOCAB, retries=1)
+        gl.astream(Gated(), [1, 65], vocab=BYTES, retries=1)
 
 
 def test_no_prompts_no_answers():
     async def main():
-        return [event async for event in gl.astream(Gated(), [], vocab=VOCAB)]
+        return [event async for event in gl.astream(Gated(), [], vocab=BYTES)]
 
-    assert asyncio.run(gl.agenerate(Gated(), [], vocab=VOCAB)) == []
+    assert asyncio.run(gl.agenerate(Gated(), [], vocab=BYTES)) == []
     [end] = asyncio.run(main())
     assert (end.kind, end.result) == ("end", [])

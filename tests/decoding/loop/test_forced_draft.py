@@ -3,11 +3,11 @@
 import json
 
 import pytest
-import torch
 
 import grammarlm as gl
 from grammarlm.decoding.loop.cost import Cost
 from grammarlm.decoding.readers.cached import static_caches_are_right
+from tests.decoding.planted import writing
 from tests.rounding import LOG_P, embedded_model
 
 RECORD = {"name": "Ada Lovelace", "age": 36, "email": "ada@example.org", "city": "London", "active": True}
@@ -26,24 +26,12 @@ def tiny():
     return embedded_model()
 
 
-def planted(tokens: list[int], stop: int, width: int):
-    """A model that writes these tokens, whatever it is asked."""
-
-    def model(ids: torch.Tensor) -> torch.Tensor:
-        logits = torch.zeros(*ids.shape, width)
-        for at in range(ids.shape[1]):
-            logits[:, at, (tokens + [stop] * ids.shape[1])[at]] = 20.0
-        return logits
-
-    return model
-
-
 @pytest.mark.parametrize("style", [{}, {"separators": (",", ":")}, {"indent": 2}], ids=str)
 def test_runs_share_a_forward(tiny, style) -> None:
     _, tokenizer = tiny
     vocab = gl.Vocabulary.from_tokenizer(tokenizer)
     tokens = vocab.encode(json.dumps(RECORD, **style))
-    model = planted(tokens, vocab.stop_ids[0], vocab.size)
+    model = writing([*tokens, vocab.stop_ids[0]], vocab.size)
     alone = gl.generate(model, [vocab.stop_ids[0]], vocab=vocab, schema=SCHEMA, forced="off")
     shared = gl.generate(model, [vocab.stop_ids[0]], vocab=vocab, schema=SCHEMA)
     assert alone.tokens == shared.tokens == tokens
@@ -61,7 +49,7 @@ def test_runs_that_are_cut_otherwise_are_forgotten(tiny) -> None:
     _, tokenizer = tiny
     vocab = gl.Vocabulary.from_tokenizer(tokenizer)
     tokens = [token for letter in json.dumps(RECORD) for token in vocab.encode(letter)]
-    model = planted(tokens, vocab.stop_ids[0], vocab.size)
+    model = writing([*tokens, vocab.stop_ids[0]], vocab.size)
     found = gl.generate(model, [vocab.stop_ids[0]], vocab=vocab, schema=SCHEMA)
     assert found.tokens == tokens
     assert found.stats.accepted_tokens < found.stats.draft_tokens

@@ -2,9 +2,7 @@
 
 import torch
 
-import grammarlm as gl
-
-BYTES = gl.Vocabulary([*(bytes([i]) for i in range(256)), b"</s>"], stop_ids=[256], special_ids=[256])
+from tests.texts import BYTES
 
 
 class ByteNgrams:

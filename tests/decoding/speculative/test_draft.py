@@ -2,7 +2,6 @@
 
 import itertools
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from grammarlm.published.schedules.parallel import Parallel
 from grammarlm.published.schedules.rooms import Rooms
 from tests.decoding.random_models import random_model
 from tests.decoding.speculative.draft_models import VOCAB, WIDTH, HashModel
+from tests.threads import in_threads
 
 torch = pytest.importorskip("torch")
 
@@ -194,26 +194,20 @@ def test_more_ids_never_cost_less_nor_more_than_each_by_itself():
 
 def test_threads_share_a_cost():
     """One model in several threads: none asks what another one has half noted."""
-    costs, failed = [Cost() for _ in range(3000)], []
+    costs = [Cost() for _ in range(3000)]
 
-    def use(ids):
-        try:
-            for cost in costs:
-                cost.note(ids, 1.0)
-                cost.of(3)
-                cost.note(ids, 0.1)  # the first one made things ready
-        except Exception as error:
-            failed.append(error)
+    def use(number):
+        for cost in costs:
+            cost.note(1 << number, 1.0)
+            cost.of(3)
+            cost.note(1 << number, 0.1)  # the first one made things ready
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
-    threads = [threading.Thread(target=use, args=(ids,)) for ids in (1, 2, 4, 8, 16, 32)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    sys.setswitchinterval(before)
-    assert not failed
+    try:
+        in_threads(use, 6)
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_the_width_is_the_longest_of_those_that_write_about_most_tokens_a_second():

@@ -16,9 +16,9 @@ from grammarlm.published.drafters.cascade import Cascade
 from grammarlm.published.drafters.recycle import Recycle
 from grammarlm.published.schedules.ahead import THREAD
 from grammarlm.published.schedules.parallel import Parallel
-from tests.decoding.speculative.byte_ngrams import BYTES
 from tests.decoding.speculative.draft_models import VOCAB, Agreeing, HashModel, transformers_model
 from tests.decoding.speculative.noise import LANGUAGES, TARGET, Table, answer_law, furthest, member_law
+from tests.texts import BYTES
 
 torch = pytest.importorskip("torch")
 

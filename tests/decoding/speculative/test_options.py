@@ -20,8 +20,8 @@ from grammarlm.published.schedules.lengths import Lengths
 from grammarlm.published.schedules.memory import Memory
 from grammarlm.published.schedules.parallel import Parallel
 from grammarlm.published.schedules.rooms import Rooms
-from tests.decoding.speculative.byte_ngrams import BYTES
 from tests.decoding.speculative.draft_models import GRAMMARS, VOCAB, WIDTH, Agreeing, HashModel, deep, random_ahead
+from tests.texts import BYTES
 
 torch = pytest.importorskip("torch")
 

@@ -11,6 +11,7 @@ import pytest
 import grammarlm as gl
 from tests.corpus_files import tables
 from tests.laws.vocabularies import every_byte
+from tests.texts import accepts
 
 VOCAB = every_byte().vocabulary()
 A = {"type": "object", "properties": {"a": {"type": "integer"}}}
@@ -21,11 +22,6 @@ MAP = {"type": "object", "additionalProperties": {"type": "integer"}}
 CLOSED = tables("json_schema")["closed"]["schemas"]
 TEXTS = sorted({text for _, taken, refused in CLOSED for text in [*taken, *refused]})
 TEXTS += ["{}", "1", "[]", '{"a":"x"}', '{"c":{}}']
-
-
-def accepts(constraint: gl.Constraint, text: str) -> bool:
-    matcher = constraint.matcher()
-    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
 
 
 @pytest.mark.parametrize(("written", "taken", "refused"), CLOSED)

@@ -15,8 +15,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.json_schema.read.expected import EXPECTED
 from tests.counts import tiers
+from tests.texts import BYTES
 
-VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
 HALF = "\ud800"
 CIRCULAR: dict[str, Any] = {"type": "object"}
 CIRCULAR["properties"] = {"a": CIRCULAR}
@@ -66,7 +66,7 @@ def compiled(schema: Any) -> gl.Constraint | None:
     assert hash(grammar) == hash(gl.JsonSchema(schema))
     assert grammar == gl.JsonSchema(schema)
     try:
-        return gl.compile(grammar, VOCAB)
+        return gl.compile(grammar, BYTES)
     except gl.GrammarError as error:
         return pytest.fail(str(error)) if len(str(error)) > 500 else None
 
@@ -74,7 +74,7 @@ def compiled(schema: Any) -> gl.Constraint | None:
 @pytest.mark.parametrize("keyword", KEYWORDS)
 @tiers("one_in", 4, 1)
 def test_whatever_a_keyword_says(keyword: str, one_in: int) -> None:
-    mask = gl.allocate_mask(1, VOCAB.size)
+    mask = gl.allocate_mask(1, BYTES.size)
     for at, value in enumerate(ODD):
         for i in range(at % one_in, len(AROUND), one_in):
             constraint = compiled(AROUND[i](keyword, value))
@@ -85,12 +85,12 @@ def test_whatever_a_keyword_says(keyword: str, one_in: int) -> None:
             assert np.any(mask), (keyword, value)
             assert str(constraint.report)
             with contextlib.suppress(gl.GrammarError):  # a value without effect that no JSON has
-                assert gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB).fingerprint == constraint.fingerprint
+                assert gl.Constraint.from_bytes(constraint.to_bytes(), BYTES).fingerprint == constraint.fingerprint
 
 
 def refused(schema: Any, **options: Any) -> gl.GrammarError:
     with pytest.raises(gl.GrammarError) as refusal:
-        gl.compile(gl.JsonSchema(schema, **options), VOCAB)
+        gl.compile(gl.JsonSchema(schema, **options), BYTES)
     return refusal.value
 
 
@@ -110,7 +110,7 @@ def test_a_schema_that_holds_itself() -> None:
     assert error.pointer == "/allOf/0/properties/a"
     assert "the schema holds itself; say it with a $ref" in str(error)
     shared = {"type": "integer"}
-    gl.compile(gl.JsonSchema({"properties": {"a": shared, "b": shared}, "allOf": [shared, shared]}), VOCAB)
+    gl.compile(gl.JsonSchema({"properties": {"a": shared, "b": shared}, "allOf": [shared, shared]}), BYTES)
 
 
 def test_what_no_json_has_in_other_places() -> None:
@@ -121,7 +121,7 @@ def test_what_no_json_has_in_other_places() -> None:
         assert "the key 1" in str(refused({"properties": {1: {}}}, extra=extra))
     for value in NO_JSON:
         assert "no JSON value" in str(refused({"const": [value], "allOf": [{}]}))
-    gl.compile(gl.JsonSchema({"type": "string", "default": datetime.date(2020, 1, 1)}), VOCAB)
+    gl.compile(gl.JsonSchema({"type": "string", "default": datetime.date(2020, 1, 1)}), BYTES)
 
 
 LONG_TEXTS = [
@@ -138,12 +138,12 @@ def test_long_numbers_in_text() -> None:
     for text, error in LONG_TEXTS:
         assert isinstance(refused(text), error), text
     for text in ('{"default": ' + "9" * 5000 + "}", '{"type": "string", "maxLength": 1e999999999}'):
-        constraint = gl.compile(gl.JsonSchema(text), VOCAB)
-        assert gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB).fingerprint == constraint.fingerprint
+        constraint = gl.compile(gl.JsonSchema(text), BYTES)
+        assert gl.Constraint.from_bytes(constraint.to_bytes(), BYTES).fingerprint == constraint.fingerprint
 
 
 def test_a_cap_of_numbers_is_named() -> None:
-    gl.compile(gl.JsonSchema({"type": "integer", "minimum": 10**309}), VOCAB)
+    gl.compile(gl.JsonSchema({"type": "integer", "minimum": 10**309}), BYTES)
     for schema, names in (
         ({"type": "integer", "minimum": 10**5000}, "digits"),
         ({"const": 10**1200 + 1}, "1,201 digits"),
@@ -169,18 +169,18 @@ UNSPELLABLE: list[Any] = [
 @pytest.mark.parametrize("schema", UNSPELLABLE, ids=repr)
 def test_what_needs_half_a_surrogate_pair_has_no_text(schema: Any) -> None:
     with pytest.raises(gl.UnsatisfiableGrammar):
-        gl.compile(gl.JsonSchema(schema), VOCAB)
-    matcher = gl.compile(gl.JsonSchema({"anyOf": [schema, {"type": "null"}]}, whitespace="compact"), VOCAB).matcher()
+        gl.compile(gl.JsonSchema(schema), BYTES)
+    matcher = gl.compile(gl.JsonSchema({"anyOf": [schema, {"type": "null"}]}, whitespace="compact"), BYTES).matcher()
     assert matcher.forced_bytes() == b"null"
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, {"a": [-math.inf]}, {1: 2}, {None: 1}, b"a"], ids=repr)
 def test_what_no_json_has_and_says_nothing_is_not_saved(value: Any) -> None:
-    constraint = gl.compile(gl.JsonSchema({"type": "null", "default": value}), VOCAB)
+    constraint = gl.compile(gl.JsonSchema({"type": "null", "default": value}), BYTES)
     with pytest.raises(gl.GrammarError, match="no JSON has"):
         constraint.to_bytes()
 
 
 def test_numbers_that_no_double_is_are_saved() -> None:
-    constraint = gl.compile(gl.JsonSchema({"enum": [Decimal("1e400"), Decimal("-1e-400"), 5e-324, 10**400]}), VOCAB)
-    assert gl.Constraint.from_bytes(constraint.to_bytes(), VOCAB).fingerprint == constraint.fingerprint
+    constraint = gl.compile(gl.JsonSchema({"enum": [Decimal("1e400"), Decimal("-1e-400"), 5e-324, 10**400]}), BYTES)
+    assert gl.Constraint.from_bytes(constraint.to_bytes(), BYTES).fingerprint == constraint.fingerprint

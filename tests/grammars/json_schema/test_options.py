@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import grammarlm as gl
+from tests.texts import BYTES
 
-VOCAB = gl.Vocabulary([*(bytes([b]) for b in range(256)), b""], stop_ids=[256])
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
 OPTIONS = [name for name in inspect.signature(gl.JsonSchema.__init__).parameters if name not in ("self", "schema")]
 WRONG: list[Any] = [
@@ -38,7 +38,7 @@ def test_an_empty_pattern_of_white_space_is_none_at_all() -> None:
         gl.JsonSchema(SCHEMA, whitespace="").as_generated(),
         gl.Regex("x") + gl.JsonSchema(SCHEMA, whitespace=""),
     ):
-        matcher = gl.compile(grammar, VOCAB).matcher()
+        matcher = gl.compile(grammar, BYTES).matcher()
         matcher.advance_bytes(b"x")
         assert not matcher.advance_bytes(b'{"a": ""}')
         assert matcher.advance_bytes(b'{"a":"","b":1}')
@@ -49,6 +49,6 @@ def test_orders_of_any_kind() -> None:
     for names in (["b", "a"], ("b", "a"), {"b": 0, "a": 0}.keys(), iter(["b", "a"])):
         grammar = gl.JsonSchema(SCHEMA, property_order=names)
         assert grammar.property_order == ("b", "a")
-        matcher = gl.compile(grammar, VOCAB).matcher()
+        matcher = gl.compile(grammar, BYTES).matcher()
         assert not matcher.advance_bytes(b'{"a": "", "b": 1}')
         assert matcher.advance_bytes(b'{"b": 1, "a": ""}')

@@ -13,6 +13,7 @@ import typing_extensions
 import grammarlm as gl
 from grammarlm.grammars.json_schema.types.python_types import reader_of
 from tests.laws.vocabularies import every_byte
+from tests.texts import accepts
 
 pydantic = pytest.importorskip("pydantic")
 
@@ -78,11 +79,6 @@ TYPES = [
     int, list[int], int | None, int | str, dict[str, int], Literal[1, "red", True], Colour, Seats, Point, Named, order,
     list[Point], enum.IntEnum("Number", "FIRST SECOND"), typing.Annotated[int, pydantic.Field(ge=10**20)],
 ]  # fmt: skip
-
-
-def accepts(constraint: gl.Constraint, text: str) -> bool:
-    matcher = constraint.matcher()
-    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: getattr(kind, "__name__", str(kind))[:30])

@@ -8,8 +8,8 @@ import pytest
 import grammarlm as gl
 from tests.corpus_files import tables
 from tests.oracles.random_json_schemas import RandomSchemas
+from tests.texts import BYTES
 
-VOCAB = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256], special_ids=[256])
 TABLES = tables("json_schema")
 
 
@@ -49,13 +49,13 @@ def test_what_is_not_enforced(name: str) -> None:
     schema = json.loads(schema) if isinstance(schema, str) else schema
     at(schema, pointer)
     with pytest.raises(gl.UnsupportedFeature) as caught:
-        gl.compile(gl.JsonSchema(schema), VOCAB)
+        gl.compile(gl.JsonSchema(schema), BYTES)
     message = str(caught.value)
     assert caught.value.pointer == pointer
     assert message.startswith(pointer + ": ")
     assert reason in message
     assert len(message) <= 500
-    report = gl.compile(gl.JsonSchema(schema, strict=False), VOCAB).report
+    report = gl.compile(gl.JsonSchema(schema, strict=False), BYTES).report
     assert message.endswith(f"strict=False) leaves out {report.relaxed[0]}")
 
 
@@ -66,7 +66,7 @@ def test_what_is_no_schema(name: str) -> None:
     at(schema, pointer)
     for strict in (True, False):
         with pytest.raises(gl.GrammarError) as caught:
-            gl.compile(gl.JsonSchema(schema, strict=strict), VOCAB)
+            gl.compile(gl.JsonSchema(schema, strict=strict), BYTES)
         message = str(caught.value)
         assert type(caught.value) is gl.GrammarError
         assert caught.value.pointer == pointer
@@ -77,7 +77,7 @@ def test_what_is_no_schema(name: str) -> None:
 
 def refusal(schema: Any) -> gl.UnsupportedFeature | None:
     try:
-        gl.compile(gl.JsonSchema(schema), VOCAB)
+        gl.compile(gl.JsonSchema(schema), BYTES)
     except gl.UnsupportedFeature as error:
         return error
     except gl.UnsatisfiableGrammar:
@@ -95,7 +95,7 @@ def test_refusals_of_random_schemas() -> None:
         assert found.pointer is not None, schema
         at(schema, found.pointer)
         assert str(found).startswith(found.pointer + ": "), schema
-        report = gl.compile(gl.JsonSchema(schema, strict=False), VOCAB).report
+        report = gl.compile(gl.JsonSchema(schema, strict=False), BYTES).report
         assert str(found).endswith(f"strict=False) leaves out {report.relaxed[0]}"), schema
         refused += 1
     assert refused > 20

@@ -15,8 +15,7 @@ from grammarlm.grammars.json_schema.report import keyword_reports
 from grammarlm.grammars.json_schema.strings.formats import CHECKED, KNOWN
 from grammarlm.grammars.json_schema.strings.languages import Languages
 from tests.corpus_files import tables
-
-VOCAB = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256], special_ids=[256])
+from tests.texts import BYTES
 
 
 def statuses(schema: Any, **options: Any) -> dict[str, str]:
@@ -92,7 +91,7 @@ WARNED = tables("json_schema")["warned"]
 @pytest.mark.parametrize("name", WARNED)
 def test_what_an_author_may_not_know(name: str) -> None:
     schema, expected = WARNED[name]
-    report = gl.compile(gl.JsonSchema(json.loads(schema)), VOCAB).report
+    report = gl.compile(gl.JsonSchema(json.loads(schema)), BYTES).report
     lines = [line for line in report.keywords() if line.status in ("unread", "unknown")]
     assert [(line.pointer, line.status) for line in lines] == [(pointer, status) for pointer, status, _ in expected]
     assert all(word in line.note for line, (_, _, word) in zip(lines, expected, strict=True))
@@ -102,7 +101,7 @@ def test_what_an_author_may_not_know(name: str) -> None:
 def test_neighbours_that_the_declared_draft_does_not_read_count_for_nothing():
     """A list of items stands beside prefixItems, which draft 6 does not have."""
     schema = {"$schema": "http://json-schema.org/draft-06/schema#", "prefixItems": [True], "items": [{"type": "null"}]}
-    lines = gl.compile(gl.JsonSchema(schema, draft="declared"), VOCAB).report.keywords()
+    lines = gl.compile(gl.JsonSchema(schema, draft="declared"), BYTES).report.keywords()
     said = {line.pointer: line.status for line in lines}
     assert (said["/items"], said["/prefixItems"]) == ("enforced", "unread")
 
@@ -114,10 +113,10 @@ def test_refused_on_request(name: str, as_text: bool) -> None:
     grammar = gl.JsonSchema(schema if as_text else json.loads(schema), unknown="refuse")
     unknown = [pointer for pointer, status, _ in expected if status == "unknown"]
     if not unknown:
-        gl.compile(grammar, VOCAB)
+        gl.compile(grammar, BYTES)
         return
     with pytest.raises(UnsupportedFeature) as caught:
-        gl.compile(grammar, VOCAB)
+        gl.compile(grammar, BYTES)
     assert caught.value.pointer == unknown[0]
     assert str(caught.value).startswith(unknown[0] + ": ")
     assert "unknown='warn'" in str(caught.value)
@@ -126,16 +125,16 @@ def test_refused_on_request(name: str, as_text: bool) -> None:
 def test_refused_in_a_part_and_in_another_document() -> None:
     grammar = gl.JsonSchema({"$ref": "urn:a"}, registry={"urn:a": {"maxLenght": 1}}, unknown="refuse")
     with pytest.raises(UnsupportedFeature, match="urn:a#/maxLenght"):
-        gl.compile(grammar, VOCAB)
+        gl.compile(grammar, BYTES)
     with pytest.raises(UnsupportedFeature, match="/maxLenght"):
-        gl.compile("x" + gl.JsonSchema({"maxLenght": 1}, unknown="refuse"), VOCAB)
+        gl.compile("x" + gl.JsonSchema({"maxLenght": 1}, unknown="refuse"), BYTES)
 
 
 @pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12"])
 def test_metaschemas_have_nothing_unknown(draft: str) -> None:
     scheme = "https" if "/" in draft else "http"
     grammar = gl.JsonSchema({"$ref": f"{scheme}://json-schema.org/{draft}/schema"}, unknown="refuse", strict=False)
-    lines = list(gl.compile(grammar, VOCAB).report.keywords())
+    lines = list(gl.compile(grammar, BYTES).report.keywords())
     assert len(lines) > 50
 
 
@@ -144,17 +143,17 @@ def test_schemas_in_very_many_places_are_refused_in_no_time() -> None:
     for _ in range(200):
         schema = {"properties": {"a": schema, "b": schema}}
     with pytest.raises(gl.GrammarError):
-        gl.compile(gl.JsonSchema(schema, unknown="refuse"), VOCAB)
+        gl.compile(gl.JsonSchema(schema, unknown="refuse"), BYTES)
 
 
 def test_formats_of_openapi_are_nothing_unknown() -> None:
     schema = {"anyOf": [{"format": name} for name in sorted(KNOWN)]}
-    assert gl.compile(gl.JsonSchema(schema, unknown="refuse"), VOCAB).report.warnings == ()
+    assert gl.compile(gl.JsonSchema(schema, unknown="refuse"), BYTES).report.warnings == ()
 
 
 @pytest.mark.parametrize("name", sorted(CHECKED))
 def test_a_format_says_what_it_checks(name: str) -> None:
-    (line,) = gl.compile(gl.JsonSchema({"format": name}), VOCAB).report.keywords()
+    (line,) = gl.compile(gl.JsonSchema({"format": name}), BYTES).report.keywords()
     assert (line.status, line.note) == ("enforced", CHECKED[name])
 
 

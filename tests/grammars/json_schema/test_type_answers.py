@@ -21,14 +21,13 @@ import pytest
 import typing_extensions
 
 import grammarlm as gl
+from tests.counts import tiers
 from tests.mask_bits import ids_of
+from tests.texts import BYTES
 
 pydantic = pytest.importorskip("pydantic")
 VERSION = tuple(map(int, pydantic.VERSION.split(".")[:2]))
 HAS_EMAIL = importlib.util.find_spec("email_validator") is not None
-
-VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
-ANSWERS, MORE_ANSWERS = 16, 200
 
 
 class Permission(enum.IntFlag):
@@ -199,8 +198,8 @@ TYPES = [*NUMBERS, *TIMES, *TEXTS, *KEYED, *CONTAINERS, *NAMED, *MODELS]
 
 def answers(kind: Any, count: int, most: int = 24) -> Iterator[str]:
     """Random ones: at each place a token that the mask allows, until the budget closes the text."""
-    constraint, rng = gl.compile(gl.JsonSchema(kind), VOCAB), random.Random(str(kind)[:60])
-    mask, least = gl.allocate_mask(1, VOCAB.size), constraint.matcher().min_tokens_left
+    constraint, rng = gl.compile(gl.JsonSchema(kind), BYTES), random.Random(str(kind)[:60])
+    mask, least = gl.allocate_mask(1, BYTES.size), constraint.matcher().min_tokens_left
     for _ in range(count):
         matcher, written = constraint.matcher(max_tokens=least + rng.randrange(most)), bytearray()
         while True:
@@ -225,15 +224,10 @@ def check_answers(kind: Any, count: int) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=name_of)
-def test_every_answer_is_an_instance(kind: Any) -> None:
-    check_answers(kind, ANSWERS)
-
-
-@pytest.mark.proof
-def test_every_one_of_more_answers_is_an_instance(record_property: Any) -> None:
-    for kind in TYPES:
-        check_answers(kind, MORE_ANSWERS)
-    record_property("cases", len(TYPES) * MORE_ANSWERS)
+@tiers("count", 16, 200)
+def test_every_answer_is_an_instance(count: int, kind: Any, record_property: Any) -> None:
+    check_answers(kind, count)
+    record_property("cases", count)
 
 
 class Odd(enum.Enum):
@@ -290,5 +284,5 @@ REFUSED = [
 @pytest.mark.parametrize(("kind", "reason"), REFUSED, ids=lambda part: name_of(part)[:40])
 def test_types_that_are_refused_by_name(kind: Any, reason: str) -> None:
     with pytest.raises(gl.UnsupportedFeature, match=reason) as refusal:
-        gl.compile(gl.JsonSchema(kind), VOCAB)
+        gl.compile(gl.JsonSchema(kind), BYTES)
     assert len(str(refusal.value)) <= 500

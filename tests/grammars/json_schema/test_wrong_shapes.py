@@ -8,8 +8,8 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars.json_schema.read.expected import EXPECTED
 from grammarlm.grammars.json_schema.read.keywords import bits_of
+from tests.texts import BYTES
 
-VOCAB = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], stop_ids=[256])
 WRONG: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 1.5, "", "a", "1", "String", "integer", "any"),
     *([], ["a"], [1], [True], ["string", 3], [["a"]], [{}], [{}, 1], ["any", "null"]),
@@ -69,7 +69,7 @@ def is_valid(keyword: str, value: Any) -> bool:
 
 def refusal_or_report(schema: Any, options: dict[str, Any]) -> gl.GrammarError | Any:
     try:
-        return gl.compile(gl.JsonSchema(schema, **options), VOCAB).report
+        return gl.compile(gl.JsonSchema(schema, **options), BYTES).report
     except gl.GrammarError as error:
         return error
 

@@ -11,6 +11,7 @@ from tests.counts import record_counts, tiers
 from tests.grammars.library.library_sentences import damaged, sentences
 from tests.laws.cfg_vocabularies import VOCABULARIES
 from tests.oracles.random_sentences import Sentences
+from tests.texts import accepts
 
 LONGEST = 1500  # characters
 
@@ -18,11 +19,6 @@ LONGEST = 1500  # characters
 @functools.cache
 def constraint(name: str) -> gl.Constraint:
     return gl.compile(gl.Lark.library(name), VOCABULARIES["bytes"].vocabulary())
-
-
-def is_accepted(matcher: gl.Matcher, text: str) -> bool:
-    matcher.reset()
-    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
 
 
 def assert_beginnings_are_read(matcher: gl.Matcher, source: Sentences, text: str) -> None:
@@ -42,13 +38,13 @@ def compare(name: str, seed: int, count: int) -> Counter[str]:
     assert len(derived) == count // 2
     outcomes: Counter[str] = Counter(cases=count, derived=len(derived))
     for text in derived:
-        assert is_accepted(matcher, text), text
+        assert accepts(constraint(name), text), text
         assert_beginnings_are_read(matcher, source, text)
     short = sorted(derived, key=len)[: 1 + len(derived) // 2]  # damage to a long text mostly kills it
     for _, text in zip(range(count - len(derived)), damaged(source, short), strict=False):
         expected = source.is_read(text)
         outcomes["damaged, accepted" if expected else "damaged, rejected"] += 1
-        assert is_accepted(matcher, text) == expected, (text, expected)
+        assert accepts(constraint(name), text) == expected, (text, expected)
         if expected:
             assert_beginnings_are_read(matcher, source, text)
     return outcomes

@@ -9,6 +9,7 @@ from pathlib import Path
 import grammarlm as gl
 from tests.counts import tiers
 from tests.grammars.library.library_texts import stock_python
+from tests.texts import BYTES, accepts
 
 MODULES = [
     "textwrap",
@@ -28,13 +29,7 @@ MODULES = [
 
 @functools.cache
 def constraint() -> gl.Constraint:
-    vocab = gl.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], stop_ids=[256], special_ids=[256])
-    return gl.compile(gl.Lark.python(), vocab)
-
-
-def accepts(text: str) -> bool:
-    matcher = constraint().matcher()
-    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
+    return gl.compile(gl.Lark.python(), BYTES)
 
 
 @functools.cache
@@ -83,7 +78,7 @@ def compare(count: int) -> int:
         for text in (program, damaged(program, rng)):
             expected = stock_python(text)
             good += expected
-            assert accepts(text) == expected, text
+            assert accepts(constraint(), text) == expected, text
     assert good > count  # all programs but the few that lark's grammar does not know, and some of the damaged
     return good
 

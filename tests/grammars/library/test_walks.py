@@ -16,7 +16,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.grammars import library
 from grammarlm.masks.mask_array import ids_of
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.grammars.library.library_texts import stock_lark, stock_parser, stock_python
 from tests.oracles.languages import KNOWS
 from tests.real_data import SMALL_AND_LARGE
@@ -133,15 +133,9 @@ def record(record_property: Any, cases: int, outcomes: Counter[str]) -> None:
 
 
 @pytest.mark.parametrize("grammar", [*library.names(), "python"])
-def test_walks(grammar: str) -> None:
-    check(grammar, "embedded", 10)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", SMALL_AND_LARGE)
-@pytest.mark.parametrize("grammar", [name for name in library.names() if name != "sqlite"])
-def test_many_walks(grammar: str, name: str, record_property: Any) -> None:
-    record(record_property, 100, check(grammar, name, 100))
+@tiers("name, walks", ("embedded", 10), *((name, 100) for name in SMALL_AND_LARGE))
+def test_walks(name: str, walks: int, grammar: str, record_property: Any) -> None:
+    record(record_property, walks, check(grammar, name, walks))
 
 
 @pytest.mark.proof

@@ -25,6 +25,7 @@ from grammarlm.models.tiny import FOLDER as EMBEDDED
 from tests.counts import record_counts, tiers
 from tests.oracles.random_structural_tags import GRAMMARS, RandomTags
 from tests.oracles.structural_tag import Oracle
+from tests.texts import accepts
 
 xgrammar = pytest.importorskip("xgrammar")
 
@@ -52,11 +53,6 @@ def they_accept(compiled: Any, text: str) -> bool:
     return (not text or bool(matcher.accept_string(text))) and bool(matcher.is_completed())
 
 
-def we_accept(constraint: gl.Constraint, text: str) -> bool:
-    matcher = constraint.matcher()
-    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
-
-
 @tiers("seed, count, has_json", (0, 60, True), (1, 2_000, True), (2, 4_000, False))
 def test_random_tags(seed: int, count: int, has_json: bool, record_property: Any) -> None:
     compiler, outcomes = peer(VOCAB), collections.Counter[str]()
@@ -67,7 +63,7 @@ def test_random_tags(seed: int, count: int, has_json: bool, record_property: Any
         constraint = gl.compile(gl.StructuralTag(tag, whitespace="natural"), VOCAB)
         oracle = Oracle(tag, patterns=PATTERNS)
         for text in tags.texts(tag, TEXTS):
-            here, there, told = we_accept(constraint, text), they_accept(compiled, text), oracle.accepts(text)
+            here, there, told = accepts(constraint, text), they_accept(compiled, text), oracle.accepts(text)
             assert told or not here, (tag, text)
             assert here or not (there and told), (tag, text)
             outcomes[f"{'accepted' if here else 'refused'}, {'agreed' if here == there else 'not agreed'}"] += 1

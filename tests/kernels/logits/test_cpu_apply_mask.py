@@ -7,7 +7,6 @@ integers, the whole tensor around the view included.
 import os
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import torch
 
 import grammarlm as gl
 from grammarlm.kernels.reference import apply_mask as reference
+from tests.threads import in_threads
 
 LANE = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
 INFINITY = {dtype: torch.tensor(-torch.inf, dtype=dtype).view(lane).item() for dtype, lane in LANE.items()}
@@ -172,14 +172,7 @@ def test_two_threads_at_once():
     views = [random_logits(rng, (2, 50257), torch.float32) for _ in range(24)]
     mask = random_mask(rng, 2, 1571, 0.5)
     wants = [expect(view, mask) for view in views]
-    threads = [
-        threading.Thread(target=lambda part: [gl.apply_mask_(v, mask) for v in part], args=(views[k::2],))
-        for k in (0, 1)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda first: [gl.apply_mask_(view, mask) for view in views[first::2]], 2)
     assert all(torch.equal(whole(view), want) for view, want in zip(views, wants, strict=True))
 
 

@@ -7,8 +7,8 @@ import grammarlm as gl
 from grammarlm.masks.canvas.stack import heights
 from grammarlm.masks.canvas.stack.heights import HEIGHTS
 from grammarlm.masks.canvas.views import view_of
+from tests.texts import BYTES
 
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"."], [256])
 JSON = (
     'root ::= value\nvalue ::= object | array | string | number | "true"\nobject ::= "{" ws (members)? "}" ws\n'
     'members ::= pair | pair "," ws members\npair ::= string ":" ws value\narray ::= "[" ws (elements)? "]" ws\n'

@@ -71,8 +71,8 @@ class WalledExplorer(explored.Explorer):
         rows, arena = self._walled.copy("rows", self._rows.rows), self.epoch.arena
         arena[At.PROGRAM], arena[At.BLOB] = rows.ctypes.data, rows.ctypes.data + self._rows.blob_at
 
-    def place(self, field: int, array: np.ndarray) -> np.ndarray:
-        return super().place(field, self._walled.copy(field, array))
+    def put(self, field: int, array: np.ndarray) -> np.ndarray:
+        return super().put(field, self._walled.copy(field, array))
 
     def grow_frames(self, capacity: int) -> None:
         super().grow_frames(capacity)

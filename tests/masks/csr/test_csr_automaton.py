@@ -12,6 +12,7 @@ from grammarlm.layout.csr import DEAD, FINISHED, FIRST, MISS
 from grammarlm.masks.csr import automaton as module
 from grammarlm.masks.csr.automaton import CsrAutomaton
 from grammarlm.masks.csr.tables import Room, TablesFull
+from tests.counts import tiers
 from tests.internals import epoch_of, state_of
 from tests.masks.csr.csr_walks import ENDLESS, FINITE, STOPS, TOKENS, VOCAB, Walker, walk
 
@@ -34,10 +35,12 @@ def check(grammar, walks: int, seed: int = 0, steps: int = 25, **room: int) -> t
 
 
 @pytest.mark.parametrize("name", [*FINITE, *ENDLESS])
-def test_masks_and_targets_are_the_matchers(name):
-    _, tokens, misses = check((FINITE | ENDLESS)[name], 4)
-    assert tokens >= 4
+@tiers("walks", 4, 100)
+def test_masks_and_targets_are_the_matchers(walks, name, record_property):
+    _, tokens, misses = check((FINITE | ENDLESS)[name], walks, steps=40)
+    assert tokens >= walks
     assert misses <= tokens
+    record_property("cases", tokens)
 
 
 @pytest.mark.parametrize("name", FINITE)
@@ -159,9 +162,3 @@ def test_two_hundred_schemas(record_property):
     record_property("schemas", schemas)
     record_property("cases", tokens)
     assert schemas == 200
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", [*FINITE, *ENDLESS])
-def test_many_walks(name, record_property):
-    record_property("cases", sum(check((FINITE | ENDLESS)[name], 20, seed, 40)[1] for seed in range(5)))

@@ -1,6 +1,11 @@
 """Damage to a file's bytes."""
 
 import random
+from collections.abc import Callable, Sequence
+
+import pytest
+
+import grammarlm as gl
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
@@ -16,3 +21,13 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
         else:
             changed[at:at] = changed[at : at + rng.randint(1, 9)]
     return bytes(changed)
+
+
+def check_damage(sound: Sequence[bytes], read: Callable[[bytes], object], count: int) -> None:
+    """So many damaged files, and some that are nothing at all, are refused."""
+    rng = random.Random(count)
+    for _ in range(count):
+        data = damaged(rng.choice(sound), rng) if rng.random() < 0.8 else rng.randbytes(rng.randint(0, 100))
+        if data not in sound:
+            with pytest.raises(gl.GrammarError):
+                read(data)

@@ -15,7 +15,7 @@ from tests.internals import SNAPSHOT_MAGIC, SNAPSHOT_VERSION
 from tests.laws import vocabularies
 from tests.laws.laws import allowed_ids
 from tests.laws.promises import wander
-from tests.masks.saved.damaged_files import damaged
+from tests.masks.saved.damaged_files import check_damage, damaged
 
 VOCABULARIES = {name: make() for name, make in vocabularies.ALL.items()}
 COMPILED = {name: token_list.vocabulary() for name, token_list in VOCABULARIES.items()}
@@ -56,15 +56,6 @@ def taken(budget: int | None = None) -> bytes:
     return wander(matcher, COMPILED["every byte"], 12, random.Random(f"taken {budget}")).snapshot()
 
 
-def check_damage(count: int) -> None:
-    rng, sound = random.Random(count), [taken(), taken(40)]
-    for _ in range(count):
-        data = damaged(rng.choice(sound), rng) if rng.random() < 0.8 else rng.randbytes(rng.randint(0, 80))
-        if data not in sound:
-            with pytest.raises(gl.GrammarError):
-                CONSTRAINT.restore(data)
-
-
 def check_forgeries(count: int) -> int:
     """A right checksum around damaged content: an error, or a matcher whose steps were all accepted."""
     rng, sound, loaded = random.Random(count), [taken(), taken(40)], 0
@@ -85,7 +76,7 @@ def check_forgeries(count: int) -> int:
 
 @tiers("count", 5_000, 100_000)
 def test_damage_is_noticed(count: int) -> None:
-    check_damage(count)
+    check_damage([taken(), taken(40)], CONSTRAINT.restore, count)
 
 
 @tiers("count, least", (2_000, 10), (100_000, 500))

@@ -10,9 +10,10 @@ from grammarlm.published.drafters.other_vocabulary import OtherVocabulary
 from grammarlm.published.drafters.spellings import Spellings
 from tests.decoding.planted import Planted, noise
 from tests.decoding.random_models import random_model
-from tests.decoding.speculative.byte_ngrams import BYTES, ByteNgrams
+from tests.decoding.speculative.byte_ngrams import ByteNgrams
 from tests.decoding.speculative.draft_models import STOP, VOCAB, WIDTH, HashModel, transformers_model
 from tests.decoding.speculative.equal_answers import same_answers
+from tests.texts import BYTES
 
 torch = pytest.importorskip("torch")
 

@@ -9,6 +9,7 @@ import pytest
 from grammarlm.decoding.predicate import run_together
 from grammarlm.published.methods.exponential_race import arrivals
 from grammarlm.published.methods.rejection import NO_TOKEN, Drawn, Rejection
+from tests.counts import tiers
 from tests.decoding.enumeration import enumerated_race, outcomes
 
 SMALL = [[0.5, 0.3, 0.2], [0.98, 0.015, 0.005], [0.4, 0.3, 0.2, 0.1], [0.25] * 4, [0.9, 1e-6, 0.1 - 2e-6, 1e-6]]
@@ -65,28 +66,17 @@ def assert_proper(p, how, predicates, total=1.0):
         assert law == pytest.approx(np.multiply(p, f) / total, abs=1e-12), (p, f)
 
 
-def all_predicates(size):
-    return itertools.product((0, 1), repeat=size)
-
-
 @pytest.mark.parametrize("how", FINITE, ids=name)
-def test_every_variant_is_properly_weighted(how):
-    for p in SMALL:
-        assert_proper(p, how, all_predicates(len(p)))
+@tiers("laws", SMALL, [FIVE, SIX])
+def test_every_variant_is_properly_weighted(laws, how):
+    for p in laws:
+        assert_proper(p, how, itertools.product((0, 1), repeat=len(p)))
 
 
 @pytest.mark.parametrize("how", [how for how in FINITE if how.clip is None], ids=name)
 def test_five_tokens_under_a_mask(how):
     """A grammar's mask leaves five of seven tokens; the weights count what it took away, too."""
     assert_proper(FIVE, how, [(1, 0, 1, 0, 1), (0, 0, 0, 1, 0), (0, 1, 1, 1, 1), (0, 0, 0, 0, 0)], total=1.6)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("how", FINITE, ids=name)
-def test_every_variant_on_more_tokens(how, record_property):
-    for p in (FIVE, SIX):
-        assert_proper(p, how, all_predicates(len(p)))
-    record_property("cases", 2 ** len(FIVE) + 2 ** len(SIX))
 
 
 def test_a_wrong_weight_is_noticed():

@@ -85,4 +85,8 @@ class NodeDrafter(Drafter):
 
     def after(self, asked: Sequence[tuple[DraftBuilder, int]], width: int) -> list[Candidates]:
         """What may follow each (answer, node): at most `width` tokens each, or all where there is a row."""
+        return [self.after_node(growth, node) for growth, node in asked]
+
+    def after_node(self, growth: DraftBuilder, node: int) -> Candidates:
+        """What may follow one node; asked where a drafter looks at them one by one."""
         raise NotImplementedError

@@ -6,19 +6,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from grammarlm.layout.json_canvas import MARKS_BEHIND, NONE
+from grammarlm.layout.json_canvas import MARKS_BEHIND
 from grammarlm.masks.canvas.json.tables.explored import States, start_thread
 from grammarlm.masks.canvas.json.tables.unrolled import Starts
 from grammarlm.masks.canvas.json.view import JsonView
 from grammarlm.masks.canvas.regular import collected
-from grammarlm.masks.protocol import FINISHED
 
 from .joined import Part, Table
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton
-
-TEXTS = FINISHED + 1  # the first control of a regular machine that is a text
 
 
 class PartStates(Protocol):
@@ -64,20 +61,20 @@ class RegularStates:
             automaton.program.clock.begin_call()
             self._numbers, table, accepting = collected(automaton, self._begins)
             class_of = automaton.program.byte_sets.class_of
-        after = table[TEXTS:, class_of].astype(np.int32) - TEXTS
+        after = table[:, class_of]
         if self._has_marks:
             after[:, list(MARKS_BEHIND)] = np.arange(len(after))[:, None]
-        self._table = Table(np.where(after < 0, NONE, after), np.zeros((0, 4), np.int32), accepting[TEXTS:])
+        self._table = Table(after, np.zeros((0, 4), np.int32), accepting)
 
     @property
     def count(self) -> int:
         return len(self._numbers)
 
     def table(self) -> Part:
-        return Part(self._table, self._numbers[self._begins[0]] - TEXTS)
+        return Part(self._table, self._numbers[self._begins[0]])
 
     def starts_of(self, term: Any, keys: tuple[bytes, ...] = (), begun: int = -1) -> Starts:
         if term not in self._numbers:
             self._begins.append(term)
             self._collect()
-        return [(self._numbers[term] - TEXTS, ())]
+        return [(self._numbers[term], ())]

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .symbols import ROOT
+from .bits import bits
+from .symbols import ROOT, Stack
 
 if TYPE_CHECKING:
     from .sets import StackSets
 
-Stack = tuple[int, ...]
 MOST_BETWEEN = 1  # what tells them apart costs more than to know more stacks
 MOST_CELLS = 1 << 26  # numbers that bounds of a row take; those that the row leads to are written
 MOST_PAIRS = 1 << 24
@@ -55,7 +55,7 @@ class Contexts:
         return Contexts(sets, self.known.union(stack[:size] for stack in stacks for size in range(len(stack) + 1)))
 
     def _follow(self, sets: StackSets, known: set[Stack]) -> None:
-        can_stand = _bits(sets.belows, sets.table.symbols).T  # on what: which
+        can_stand = bits(sets.belows, sets.table.symbols).T  # on what: which
         pushable = [np.flatnonzero(row).tolist() for row in can_stand]
         # (known stack, symbols between, top): between -1: the stack itself, of which the empty one alone has a number of its own
         first: tuple[Stack, int, int] = ((), -1, ROOT)
@@ -82,7 +82,7 @@ class Contexts:
     def _allowed(self, sets: StackSets) -> np.ndarray:
         """bool [points, contexts]: which can be, and where micro points go on."""
         table = sets.table
-        can_be = _bits(sets.tops, table.symbols)
+        can_be = bits(sets.tops, table.symbols)
         has_rule = np.zeros((table.points, table.symbols), bool)
         has_rule[: table.first_micro] = True
         rules = table.rule_rows[table.rule_rows[:, 1] < table.symbols]
@@ -95,8 +95,3 @@ class Contexts:
         self.pair_of[context, point] = np.arange(len(point))
         self.pair_start = np.searchsorted(point, np.arange(len(allowed) + 1)).astype(np.int32)
         self.pairs = int(self.pair_start[-1])
-
-
-def _bits(words: np.ndarray, count: int) -> np.ndarray:
-    """bool [rows, count]."""
-    return np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, :count].astype(bool)

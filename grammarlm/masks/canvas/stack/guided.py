@@ -18,6 +18,7 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.canvas import MASKED
 from grammarlm.layout.stack_sets import Guide
+from grammarlm.masks.kernel_words import KernelWords
 
 from .contexts import Contexts
 
@@ -39,7 +40,7 @@ MOST_ENDED = 1 << 12
 MORE_STACKS = 6  # that bounds come to know, the first time; each time as many more
 
 
-class Guided:
+class Guided(KernelWords):
     """The bounds of one row, under the lock of the table's sets."""
 
     def __init__(
@@ -57,14 +58,13 @@ class Guided:
         """`before`, `inner`: the states from the left at each boundary, and from the right within each token. `rounds`: how many
         micro points a token may go through one after another, where these go round in a circle. `stacks`: room for so many;
         `spots`: whose bounds are taken instead of those of contexts, which do not know operations."""
+        super().__init__(Guide.LENGTH)
         table, steps = grid.table, len(row)
         assert spots is not None or not table.operations
         self._grid, self._sets, self._given, self._has_operations = grid, table.sets, row, bool(table.operations)
         self._row = row.copy()
         self.masked = int((row == MASKED).sum())
         self._states = np.unique(np.concatenate([before, inner])).astype(np.int32)
-        self._arrays: dict[Guide, np.ndarray] = {}
-        self._words = np.zeros(Guide.LENGTH, np.int64)
         self._spots = spots
         for place, array in {
             Guide.ROW: self._row,
@@ -83,12 +83,12 @@ class Guided:
             Guide.STACK_SLOT: np.zeros(2 * stacks, np.int32),
             Guide.ENDED_STACK: np.empty(MOST_ENDED, np.int32),
         }.items():
-            self._put(place, array)
-        self._words[Guide.SPOTS] = 0 if spots is None else address_of(spots.words)
-        self._words[Guide.STEPS], self._words[Guide.IS_SUM] = steps, is_sum
-        self._words[Guide.INNER_EDGES], self._words[Guide.ROUNDS] = len(table.inner_edges), rounds
-        self._words[Guide.STACK_CAPACITY], self._words[Guide.ENDED_CAPACITY] = stacks, MOST_ENDED
-        self._words[Guide.STACK_SLOTS], self._words[Guide.SYMBOLS] = 2 * stacks, table.symbols
+            self.put(place, array)
+        self.words[Guide.SPOTS] = 0 if spots is None else address_of(spots.words)
+        self.words[Guide.STEPS], self.words[Guide.IS_SUM] = steps, is_sum
+        self.words[Guide.INNER_EDGES], self.words[Guide.ROUNDS] = len(table.inner_edges), rounds
+        self.words[Guide.STACK_CAPACITY], self.words[Guide.ENDED_CAPACITY] = stacks, MOST_ENDED
+        self.words[Guide.STACK_SLOTS], self.words[Guide.SYMBOLS] = 2 * stacks, table.symbols
         self._more = 0
         self.know(self._first_contexts(is_sum))
 
@@ -104,15 +104,15 @@ class Guided:
         """The bounds with these contexts, from now on."""
         steps = len(self._row)
         pairs = contexts.pairs if self._spots is None else 0
-        self._put(Guide.AHEAD, np.empty((steps + 1, pairs)))
+        self.put(Guide.AHEAD, np.empty((steps + 1, pairs)))
         self.contexts = contexts
-        if not contexts.is_plain and not self._words[Guide.HELD_SETS]:
+        if not contexts.is_plain and not self.words[Guide.HELD_SETS]:
             places = np.zeros(self._sets.records, np.int32)
             given = address_of(self._states), len(self._states), address_of(places), len(places)
-            self._words[Guide.HELD_SETS] = entries.sets_of_row(self._sets.address, *given)
-            self._put(Guide.HELD_OF, places)
-            self._put(Guide.HELD_RECORD, np.concatenate([[0], np.flatnonzero(places)]).astype(np.int32))
-        held = int(self._words[Guide.HELD_SETS])
+            self.words[Guide.HELD_SETS] = entries.sets_of_row(self._sets.address, *given)
+            self.put(Guide.HELD_OF, places)
+            self.put(Guide.HELD_RECORD, np.concatenate([[0], np.flatnonzero(places)]).astype(np.int32))
+        held = int(self.words[Guide.HELD_SETS])
         arrays: dict[Guide, np.ndarray] = {
             Guide.PAIR_OF: contexts.pair_of,
             Guide.PAIR_START: contexts.pair_start,
@@ -123,12 +123,12 @@ class Guided:
             Guide.HELD: np.zeros((held, -(-contexts.count // 64)), np.uint64),
         }
         for place, array in arrays.items():
-            self._put(place, array)
-        self._words[Guide.CONTEXTS], self._words[Guide.PAIRS] = contexts.count, contexts.pairs
-        self._words[Guide.STACKS], self._words[Guide.ENDED], self._words[Guide.FIRST_STEPS] = 1, 0, steps
-        self._arrays[Guide.STACK_SLOT][:] = 0
+            self.put(place, array)
+        self.words[Guide.CONTEXTS], self.words[Guide.PAIRS] = contexts.count, contexts.pairs
+        self.words[Guide.STACKS], self.words[Guide.ENDED], self.words[Guide.FIRST_STEPS] = 1, 0, steps
+        self.arrays[Guide.STACK_SLOT][:] = 0
         self._put_starts(self._grid.starts)
-        entries.guide_row(self._sets.address, address_of(self._words))
+        entries.guide_row(self._sets.address, self.address)
 
     @property
     def can_know_more(self) -> bool:
@@ -147,16 +147,16 @@ class Guided:
             if not astray:
                 return False
             contexts = self.contexts.with_more(self._sets, [stack for stack, _ in astray.most_common(self._more)])
-        if not contexts.fits(len(self._row), int(self._words[Guide.HELD_SETS])):
+        if not contexts.fits(len(self._row), int(self.words[Guide.HELD_SETS])):
             return False
         self.know(contexts)
         return True
 
     def _ended(self) -> list[Stack]:
         """The stacks with which tries ended, or of places that a search looked at."""
-        below, symbols = self._arrays[Guide.STACK_BELOW], self._arrays[Guide.STACK_SYMBOL]
+        below, symbols = self.arrays[Guide.STACK_BELOW], self.arrays[Guide.STACK_SYMBOL]
         found = []
-        for ended in self._arrays[Guide.ENDED_STACK][: int(self._words[Guide.ENDED])].tolist():
+        for ended in self.arrays[Guide.ENDED_STACK][: int(self.words[Guide.ENDED])].tolist():
             above, stack = list[int](), ended
             while stack:
                 above.append(int(symbols[stack]))
@@ -169,40 +169,36 @@ class Guided:
         for control, symbols in starts:
             stack = 0
             for symbol in symbols:
-                stack = entries.guide_stack(address_of(self._words), stack, symbol)
+                stack = entries.guide_stack(self.address, stack, symbol)
                 if stack < 0:
                     raise LimitExceeded(f"a canvas after a text with {len(symbols)} open frames")
             controls.append(control)
             stacks.append(stack)
-        self._words[Guide.STARTS] = len(starts)
-        self._put(Guide.START_CONTROL, np.array(controls, np.int32))
-        self._put(Guide.START_STACK, np.array(stacks, np.int32))
-
-    def _put(self, place: Guide, array: np.ndarray) -> None:
-        self._arrays[place] = array
-        self._words[place] = address_of(array)
+        self.words[Guide.STARTS] = len(starts)
+        self.put(Guide.START_CONTROL, np.array(controls, np.int32))
+        self.put(Guide.START_STACK, np.array(stacks, np.int32))
 
     @property
     def bound(self) -> float:
         """Of all completions: the best has no more, or they together have not."""
-        controls, stacks = self._arrays[Guide.START_CONTROL], self._arrays[Guide.START_STACK]
-        pairs = self._arrays[Guide.PAIR_OF][self._arrays[Guide.STACK_CONTEXT][stacks], controls]
-        bounds = self._arrays[Guide.AHEAD][0, pairs]
-        return float(np.logaddexp.reduce(bounds) if self._words[Guide.IS_SUM] else bounds.max())
+        controls, stacks = self.arrays[Guide.START_CONTROL], self.arrays[Guide.START_STACK]
+        pairs = self.arrays[Guide.PAIR_OF][self.arrays[Guide.STACK_CONTEXT][stacks], controls]
+        bounds = self.arrays[Guide.AHEAD][0, pairs]
+        return float(np.logaddexp.reduce(bounds) if self.words[Guide.IS_SUM] else bounds.max())
 
     def best(self, most: int = MOST_PLACES[0]) -> np.ndarray | None:
         """int32 [L]: the classes of the best completion; None where it takes too long to find: more than so many places."""
-        return self._row if entries.guided_best(self._sets.address, address_of(self._words), most) else None
+        return self._row if entries.guided_best(self._sets.address, self.address, most) else None
 
     def drawn(
         self, draw: SoftmaxDraw, is_single: bool, check: Callable[[], None], rounds: Sequence[int] | None = None
     ) -> np.ndarray | None:
         """int32 [L]: the classes of a completion by the softmax of its score; None where too many tries end early. `is_single`:
         each row has one derivation at most."""
-        self._words[Guide.IS_SINGLE], rows = is_single, 2 * len(self._row) + 2
+        self.words[Guide.IS_SINGLE], rows = is_single, 2 * len(self._row) + 2
         for round_ in ROUNDS if rounds is None else rounds:
             uniforms = draw.uniforms(round_ * rows)
-            given = self._sets.address, address_of(self._words), address_of(uniforms), len(uniforms)
+            given = self._sets.address, self.address, address_of(uniforms), len(uniforms)
             made = entries.guided_draw(*given)
             if made:
                 return self._row if made > 0 else None

@@ -16,6 +16,7 @@ from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.stack_sets import StackSets as At
 from grammarlm.masks.canvas.classes import STOP, stable_order
+from grammarlm.masks.kernel_words import KernelWords
 
 from .memory import Words
 from .operations import arrays_of
@@ -39,13 +40,11 @@ FEW_CLASSES = 64  # whose edges are found one class after the other
 RECORDS_FULL, SCRATCH_FULL, ANSWERS_FULL = 1, 2, 3  # FULL
 
 
-class SetStore:
+class SetStore(KernelWords):
     """One arena (layout/stack_sets.py), and the arrays that it points to."""
 
     def __init__(self, table: PushdownTable):
-        self.words = np.zeros(At.LENGTH, np.int64)
-        self.address = address_of(self.words)
-        self.arrays: dict[At, np.ndarray] = {}
+        super().__init__(At.LENGTH)
         self._kept: Words
         self._table, self._has_classes, self._few_classes = table, False, frozenset[int]()
         self._put_table(table)
@@ -88,10 +87,6 @@ class SetStore:
         start, stop = self.arrays[At.START][number : number + 2].tolist()
         words: list[int] = self.arrays[At.WORD][start:stop].tolist()
         return words
-
-    def put(self, place: At, array: np.ndarray) -> None:
-        self.arrays[place] = array
-        self.words[place] = address_of(array)
 
     # ------------------------------------------------------------------ what a table has
 
@@ -203,12 +198,6 @@ class SetStore:
         self.put(At.FRAMES, np.zeros((frames, 6), np.int64))
         self.words[At.PAIR_CAPACITY], self.words[At.FRAME_CAPACITY] = pairs, frames
 
-    def _grown(self, place: At, size: int, used: int, kind: type) -> None:
-        array: np.ndarray = np.zeros(size, kind)
-        if used:
-            array[:used] = self.arrays[place][:used]
-        self.put(place, array)
-
     def _put_words(self, capacity: int) -> None:
         used = int(self.words[At.WORDS])
         self.arrays.pop(At.WORD, None)
@@ -225,7 +214,7 @@ class SetStore:
         for place, size, more, kind in (
             (At.START, capacity + 1, 1, np.int64), (At.HASH, capacity, 0, np.uint64), (At.VALUE, capacity, 0, np.int32),
         ):  # fmt: skip
-            self._grown(place, size, kept and kept + more, kind)
+            self.grow(place, size, kind, kept and kept + more)
         self.put(At.NUMBER, np.zeros(capacity, np.int32))
         self.put(At.SLOT, np.zeros(4 * capacity, np.int32))
         self.words[At.RECORD_CAPACITY], self.words[At.SLOTS] = capacity, 4 * capacity

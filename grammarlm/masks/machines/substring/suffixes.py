@@ -19,6 +19,7 @@ import numpy as np
 from grammarlm.grammars.substring import Document, Substring
 from grammarlm.kernels import entries
 from grammarlm.layout.substring import MARK, NONE, ROOT, Growing, Listed
+from grammarlm.masks.kernel_words import KernelWords
 from grammarlm.masks.runtime.shared_lock import MOMENT, shared_lock
 
 CHUNK = 1 << 16  # bytes between two looks at the clock
@@ -38,7 +39,7 @@ class Suffixes:
 
     def __init__(self, document: Document, tick: Callable[[], None]):
         growing = _Growing(document, tick)
-        trie = _trie(growing.begins(document), int(growing.arena[Growing.STATES]))
+        trie = _trie(growing.begins(document), int(growing.words[Growing.STATES]))
         growing.settle()
         self.edges, self.byte, self.target, self.left = growing.packed(len(trie), sum(map(len, trie)))
         self.start = len(self.left) - 1
@@ -70,30 +71,26 @@ class Suffixes:
         return bytes(data)
 
 
-class _Growing:
+class _Growing(KernelWords):
     """An automaton that kernels make."""
 
     def __init__(self, document: Document, tick: Callable[[], None]):
+        super().__init__(Growing.LENGTH)
         entries.load("substring")
         size = len(document.data)
         symbols = document.data + document.begins_word * np.uint16(MARK)
         states = 2 * size + 2
-        self.arrays = {
-            Growing.SYMBOLS: symbols,
-            Growing.REST: document.rest,
-            Growing.LINK: np.empty(states + 1, np.int32),
-            Growing.LONGEST: np.empty(states, np.int32),
-            Growing.HEAD: np.empty(states, np.int32),
-            Growing.LEFT: np.empty(states, np.int32),
-            Growing.LISTS: np.empty((3 * size + 4, Listed.WIDTH), np.int32),
-        }
-        self.arena = np.zeros(Growing.LENGTH, np.int64)
-        self.arena[Growing.SIZE], self.arena[Growing.STATES] = size, 1
-        for place, array in self.arrays.items():
-            self.arena[place] = array.ctypes.data
-        self.address = self.arena.ctypes.data
-        for place, value in ((Growing.LINK, NONE), (Growing.LONGEST, 0), (Growing.HEAD, NONE), (Growing.LEFT, 0)):
-            self.arrays[place][ROOT] = value
+        self.put(Growing.SYMBOLS, symbols)
+        self.put(Growing.REST, document.rest)
+        self.put(Growing.LISTS, np.empty((3 * size + 4, Listed.WIDTH), np.int32))
+        for place, room, root in (
+            (Growing.LINK, states + 1, NONE),
+            (Growing.LONGEST, states, 0),
+            (Growing.HEAD, states, NONE),
+            (Growing.LEFT, states, 0),
+        ):
+            self.put(place, np.empty(room, np.int32))[ROOT] = root
+        self.words[Growing.SIZE], self.words[Growing.STATES] = size, 1
         for first, end in pairwise([*range(0, size, CHUNK), size]):
             tick()
             entries.substring_grow(self.address, end - first)
@@ -111,16 +108,16 @@ class _Growing:
         return found
 
     def settle(self) -> None:
-        waiting = np.zeros(self.arena[Growing.STATES], np.uint16)
-        self.arena[Growing.OPEN] = waiting.ctypes.data
+        waiting = np.zeros(self.words[Growing.STATES], np.uint16)
+        self.words[Growing.OPEN] = waiting.ctypes.data
         entries.substring_settle(self.address)
         for place in (Growing.SYMBOLS, Growing.REST, Growing.LONGEST):  # no longer read
             del self.arrays[place]
-            self.arena[place] = 0
+            self.words[place] = 0
 
     def packed(self, more_states: int, more_edges: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The edges and LEFT, with room for some more."""
-        states, count = self.arena[[Growing.STATES, Growing.EDGES]].tolist()
+        states, count = self.words[[Growing.STATES, Growing.EDGES]].tolist()
         byte, target = np.empty(count + more_edges, np.uint8), np.empty(count + more_edges, np.int32)
         entries.substring_pack(self.address, byte.ctypes.data, target.ctypes.data)
         del self.arrays[Growing.LISTS], self.arrays[Growing.HEAD]

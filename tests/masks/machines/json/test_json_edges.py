@@ -18,13 +18,11 @@ from grammarlm.masks.runtime import limits
 from tests.internals import current_epoch, epoch_of
 from tests.laws.laws import allowed_ids
 from tests.mask_bits import ids_of
+from tests.texts import BYTES, accepts
 
-VOCAB = gl.Vocabulary([bytes([b]) for b in range(256)] + [b""], stop_ids=[256], special_ids=[256])
 
-
-def accepts(schema: Any, text: str) -> bool:
-    matcher = gl.compile(gl.JsonSchema(schema, property_order="any"), VOCAB).matcher()
-    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
+def is_valid(schema: Any, text: str) -> bool:
+    return accepts(gl.compile(gl.JsonSchema(schema, property_order="any"), BYTES), text)
 
 
 @pytest.mark.parametrize("pattern", ["^(a+b)?$", "^x(a+b)?y$", "^(a+b)?c{0,1}$"])
@@ -42,10 +40,10 @@ def test_lengths_between_none_and_some_turns(pattern: str) -> None:
         expected = {word for word in words if least <= len(word) <= most}
         if not expected:
             with pytest.raises(gl.UnsatisfiableGrammar):
-                gl.compile(gl.JsonSchema(schema), VOCAB)
+                gl.compile(gl.JsonSchema(schema), BYTES)
             continue
-        matcher = gl.compile(gl.JsonSchema(schema), VOCAB).matcher()
-        mask = gl.allocate_mask(1, VOCAB.size)
+        matcher = gl.compile(gl.JsonSchema(schema), BYTES).matcher()
+        mask = gl.allocate_mask(1, BYTES.size)
         for word in expected:
             matcher.reset()
             for at, byte in enumerate(f'"{word}"'.encode()):
@@ -59,7 +57,7 @@ def test_lengths_between_none_and_some_turns(pattern: str) -> None:
 
 def test_a_value_that_no_text_spells_is_unsatisfiable() -> None:
     with pytest.raises(gl.UnsatisfiableGrammar):
-        gl.compile(gl.JsonSchema({"const": "\ud800"}), VOCAB)
+        gl.compile(gl.JsonSchema({"const": "\ud800"}), BYTES)
 
 
 def test_a_schema_whose_parts_stand_in_very_many_places(monkeypatch) -> None:
@@ -67,17 +65,17 @@ def test_a_schema_whose_parts_stand_in_very_many_places(monkeypatch) -> None:
     schema: Any = {"type": "integer"}
     for _ in range(300):
         schema = {"type": "object", "properties": {"a": schema, "b": schema}}
-    assert accepts(schema, '{"a": {"b": {"a": 1}}}') is False
-    assert accepts(schema, '{"a": {"b": {"a": {}}}}') is True
+    assert is_valid(schema, '{"a": {"b": {"a": 1}}}') is False
+    assert is_valid(schema, '{"a": {"b": {"a": {}}}}') is True
     schema["title"] = Decimal(1)  # no data that marshal takes
-    assert accepts(schema, '{"a": {"b": {"a": {}}}}') is True
+    assert is_valid(schema, '{"a": {"b": {"a": {}}}}') is True
     schema["maxProperties"], schema["allOf"] = 1, [{"required": ["a"]}, schema["properties"]["a"]]
-    assert accepts(schema, '{"a": {"b": {}}}') is True
+    assert is_valid(schema, '{"a": {"b": {}}}') is True
     grammar = gl.JsonSchema(schema)
     assert len(repr(grammar)) < 200
     assert grammar == gl.JsonSchema(schema)
     assert hash(grammar) != hash(gl.JsonSchema(schema | {"maxProperties": 2}))
-    constraint = gl.compile(grammar, VOCAB)
+    constraint = gl.compile(grammar, BYTES)
     assert constraint.fingerprint
     with pytest.raises(gl.LimitExceeded, match="places"):
         constraint.to_bytes()
@@ -122,13 +120,13 @@ def test_arrays_of_states_move_together() -> None:
 
 def test_very_many_required_properties_are_refused_by_name() -> None:
     with pytest.raises(gl.UnsupportedFeature, match="50,000 required properties"):
-        gl.compile(gl.JsonSchema({"required": [str(i) for i in range(50_000)]}), VOCAB)
+        gl.compile(gl.JsonSchema({"required": [str(i) for i in range(50_000)]}), BYTES)
 
 
 @pytest.mark.parametrize(("text", "left"), [(b'"]~\xee', 3), (b'"]~\xf1\x80', 3), (b'"]~\xc3', 2), (b'"]\xf1', 5)])
 def test_an_end_finishes_the_character_that_has_begun(text: bytes, left: int) -> None:
     schema = {"type": "string", "minLength": 3, "maxLength": 3, "pattern": ""}
-    matcher = gl.compile(gl.JsonSchema(schema), VOCAB).matcher()
+    matcher = gl.compile(gl.JsonSchema(schema), BYTES).matcher()
     assert matcher.advance_bytes(text)
     assert matcher.min_tokens_left == left
 
@@ -155,7 +153,7 @@ ORDERED = {
 
 @pytest.mark.parametrize("name", ORDERED)
 def test_declared_keys_come_in_order_of_appearance(name: str) -> None:
-    matcher = gl.compile(gl.JsonSchema({"type": "object", **ORDERED[name]}), VOCAB).matcher()
+    matcher = gl.compile(gl.JsonSchema({"type": "object", **ORDERED[name]}), BYTES).matcher()
     good = [key for key in "abcd" if name != "condition" or key != "d"]
     text = "{" + ", ".join(f'"{key}": {2 if key == "b" else 0}' for key in good)
     assert matcher.advance_bytes(text.encode())
@@ -176,14 +174,14 @@ def test_the_first_compile_on_a_machine_is_not_the_schemas_time(monkeypatch) -> 
 
     monkeypatch.setattr(json_compile, "tables_of", slow)
     monkeypatch.setattr(limits.time, "perf_counter", lambda: passed[0])
-    gl.compile(gl.JsonSchema({"oneOf": [{"type": "object", "required": [f"k{i}"]} for i in range(40)]}), VOCAB)
+    gl.compile(gl.JsonSchema({"oneOf": [{"type": "object", "required": [f"k{i}"]} for i in range(40)]}), BYTES)
 
 
 def test_an_item_that_must_be_unique_moves_to_a_new_epoch_half_read() -> None:
     schema = gl.JsonSchema({"type": "array", "items": {"type": "string"}, "uniqueItems": True})
     text = b'["one", "other"'
     for place in range(1, len(text)):
-        constraint = gl.compile(schema, VOCAB)
+        constraint = gl.compile(schema, BYTES)
         matcher = constraint.matcher()
         assert matcher.advance_bytes(text[:place])
         current_epoch(constraint).is_full = True
@@ -210,11 +208,11 @@ def test_an_item_that_must_be_unique_moves_to_a_new_epoch_half_read() -> None:
 )
 def test_budgets_of_numbers_that_take_many_digits(schema: Any, begun: bytes) -> None:
     for spelling in ("any", "plain"):
-        constraint = gl.compile(gl.JsonSchema(schema, spelling=spelling, whitespace="compact"), VOCAB)
+        constraint = gl.compile(gl.JsonSchema(schema, spelling=spelling, whitespace="compact"), BYTES)
         matcher = constraint.matcher(max_tokens=1500)
         assert matcher.advance_bytes(begun)
         matcher = constraint.matcher(max_tokens=matcher.min_tokens_left + len(begun))
-        mask = gl.allocate_mask(1, VOCAB.size)
+        mask = gl.allocate_mask(1, BYTES.size)
         assert matcher.advance_bytes(begun)
         while not matcher.is_accepting:  # the shortest end, or one as short, within the budget
             matcher.fill_mask(mask)
@@ -266,10 +264,10 @@ def test_ends_of_objects_whose_short_keys_have_all_come(count: int) -> None:
         "properties": {name: {"type": "integer"} for name in names},
         "additionalProperties": False,
     }
-    constraint = gl.compile(gl.JsonSchema(schema, property_order="any"), VOCAB)
+    constraint = gl.compile(gl.JsonSchema(schema, property_order="any"), BYTES)
     text = ("{" + ", ".join(f'"{name}": 1' for name in names) + "}").encode()
     matcher = constraint.matcher(max_tokens=len(text) + 40)
-    mask = gl.allocate_mask(1, VOCAB.size)
+    mask = gl.allocate_mask(1, BYTES.size)
     for byte in text:
         assert not matcher.fill_mask(mask) or byte in ids_of(mask[0])
         assert matcher.advance(byte)
@@ -298,10 +296,10 @@ def test_strings_of_bounded_length_need_no_budget_for_all_of_it(schema: Any, tex
 def test_the_end_of_an_escape_in_an_item_that_must_differ(begun: bytes) -> None:
     """The nearest end of the escape made the item that had come, and no other was tried: no end of the text was known."""
     schema = {"type": "array", "items": {"enum": ["ab", "\u0663"]}, "minItems": 2, "uniqueItems": True}
-    constraint = gl.compile(gl.JsonSchema(schema), VOCAB)
+    constraint = gl.compile(gl.JsonSchema(schema), BYTES)
     matcher = constraint.matcher()
     assert matcher.advance_bytes(begun)
     budget = constraint.matcher(max_tokens=matcher.min_tokens_left + len(begun))
     assert budget.advance_bytes(begun)
     while not budget.is_accepting:
-        assert budget.advance(min(allowed_ids(budget, VOCAB)))
+        assert budget.advance(min(allowed_ids(budget, BYTES)))

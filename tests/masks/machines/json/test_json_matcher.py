@@ -6,7 +6,6 @@ The masks themselves are tried out in test_json_masks.py.
 import json
 import random
 import sys
-import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +17,7 @@ from tests.internals import epoch_of
 from tests.laws.laws import allowed_ids
 from tests.masks.machines.json.json_cases import ANY, CASES, LONGEST, SOME, STOP, TOKENS, VOCAB, case
 from tests.real_data import FOLDER, needs_data
+from tests.threads import in_threads
 
 IDS = {text: token for token, text in reversed(list(enumerate(TOKENS[:STOP])))}
 LITTLE = gl.Limits(max_bytes=1 << 17)
@@ -140,26 +140,15 @@ def test_threads(turn: int, restless: None) -> None:
     names = list(CASES)[turn::2][:20]
     alone = {name: [masks_along(CASES[name].compile(), path) for path in paths(name)] for name in names}
     shared = {name: CASES[name].compile(limits=LITTLE if place % 2 else None) for place, name in enumerate(names)}
-    begin, wrong = threading.Barrier(8, timeout=60), []
 
     def work(seed: int) -> None:
         rng = random.Random(8 * turn + seed)
-        begin.wait()
-        try:
-            for _ in range(25):
-                name = rng.choice(names)
-                number = rng.randrange(len(alone[name]))
-                if masks_along(shared[name], paths(name)[number]) != alone[name][number]:
-                    wrong.append((name, number))
-        except Exception as error:
-            wrong.append(error)
+        for _ in range(25):
+            name = rng.choice(names)
+            number = rng.randrange(len(alone[name]))
+            assert masks_along(shared[name], paths(name)[number]) == alone[name][number], (name, number)
 
-    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert wrong == []
+    in_threads(work)
 
 
 SHAPES = {

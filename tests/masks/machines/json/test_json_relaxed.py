@@ -6,15 +6,9 @@ import pytest
 
 import grammarlm as gl
 from tests.corpus_files import tables
-
-VOCAB = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256], special_ids=[256])
+from tests.texts import BYTES, accepts
 
 CASES = {case["name"]: case for case in tables("json_texts")["relaxed"]}
-
-
-def accepts(constraint: gl.Constraint, text: str) -> bool:
-    matcher = constraint.matcher()
-    return matcher.advance_bytes(text.encode()) and matcher.is_accepting
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -22,8 +16,8 @@ def test_left_out_and_named(name):
     case = CASES[name]
     schema, relaxed = json.loads(case["schema"]), tuple(case["relaxed"])
     with pytest.raises(gl.UnsupportedFeature):
-        gl.compile(gl.JsonSchema(schema), VOCAB)
-    constraint = gl.compile(gl.JsonSchema(schema, strict=False), VOCAB)
+        gl.compile(gl.JsonSchema(schema), BYTES)
+    constraint = gl.compile(gl.JsonSchema(schema, strict=False), BYTES)
     assert constraint.report.relaxed == relaxed
     assert {k.pointer for k in constraint.report.keywords() if k.status == "relaxed"} == set(relaxed)
     assert all(accepts(constraint, text) for text in case["accepted"])
@@ -32,6 +26,6 @@ def test_left_out_and_named(name):
 
 def test_nothing_is_left_out_where_all_can_be_enforced():
     schema = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
-    constraint = gl.compile(gl.JsonSchema(schema, strict=False), VOCAB)
+    constraint = gl.compile(gl.JsonSchema(schema, strict=False), BYTES)
     assert constraint.report.relaxed == ()
     assert not accepts(constraint, "[1,1]")

@@ -10,15 +10,15 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.machines.json.endings.numbers import NumberEndings
-from tests.counts import record_counts
+from tests.counts import record_counts, tiers
 from tests.laws.json_budget_laws import check_walk
 from tests.laws.json_laws import WALKED, accepts, compiled
 from tests.laws.laws import allowed_ids
 from tests.oracles.json_numbers import is_printed
 from tests.oracles.json_schema_oracle import Judge
 from tests.oracles.json_spellings import is_within_caps, widest_caps
+from tests.texts import BYTES
 
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 LETTERS = "0123456789.-+e"
 LEAST = (0, 1, -5, 3, 99, -1000, 1000000, 0.001, 1.5, -1e-7, 12345.678, 1e16, 1e300, 10**20)
 ABOVE = (1, 7, 0.5, 1e6, 10000, 1e-3, 1e20)
@@ -102,15 +102,10 @@ def check_ends(seed: str, schemas: int, longest: int) -> Counter[str]:
     return outcomes
 
 
-def test_ends_of_numbers_are_short() -> None:
-    outcomes = check_ends("few", 40, 2)
+@tiers("seed, schemas, longest", ("few", 40, 2), ("many", 600, 3))
+def test_ends_of_numbers_are_short(seed: str, schemas: int, longest: int, record_property: Any) -> None:
+    outcomes = check_ends(seed, schemas, longest)
     assert outcomes["compared"] > 20
-    assert outcomes["longer by 0"] > 0.9 * outcomes["compared"], outcomes
-
-
-@pytest.mark.proof
-def test_ends_of_many_numbers_are_short(record_property) -> None:
-    outcomes = check_ends("many", 600, 3)
     assert outcomes["longer by 0"] > 0.9 * outcomes["compared"], outcomes
     record_counts(record_property, outcomes, cases="needed")
 
@@ -131,13 +126,11 @@ def check_number_budgets(seed: str, walks: int) -> Counter[str]:
     return outcomes
 
 
-def test_walks_over_numbers_end_within_their_budget() -> None:
-    assert check_number_budgets("few", 40)["narrowed"] > 40
-
-
-@pytest.mark.proof
-def test_walks_over_many_numbers_end_within_their_budget(record_property) -> None:
-    record_counts(record_property, check_number_budgets("many", 1500), cases="walks")
+@tiers("seed, walks", ("few", 40), ("many", 1500))
+def test_walks_over_numbers_end_within_their_budget(seed: str, walks: int, record_property: Any) -> None:
+    outcomes = check_number_budgets(seed, walks)
+    assert outcomes["narrowed"] > 40
+    record_counts(record_property, outcomes, cases="walks")
 
 
 @pytest.mark.parametrize("multiple", [9973, 999983])

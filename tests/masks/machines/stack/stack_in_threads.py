@@ -4,7 +4,6 @@ import json
 import random
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +17,9 @@ from tests.laws.cfg_laws import View, view
 from tests.mask_bits import ids_of
 from tests.masks.machines.stack.stack_examples import CASES, COMPILED
 from tests.real_data import FOLDER
+from tests.threads import THREADS, in_threads
 
 ROOT = Path(__file__).parents[4]
-THREADS = 8
 LITTLE = 4 << 20
 LEAST = 1 << 14
 GRAMMARS: dict[str, Callable[[], Any]] = {name: (lambda name=name: CASES[name]) for name in CASES}
@@ -56,29 +55,6 @@ def draw(ids: list[int], vocab: gl.Vocabulary, rng: random.Random) -> int:
         return rng.choice(ids)
     first = rng.choice(sorted({vocab.token_bytes(token)[0] for token in texts}))
     return rng.choice([token for token in texts if vocab.token_bytes(token)[0] == first])
-
-
-def in_threads(work: Callable[[int], Any]) -> list[Any]:
-    """What each thread returns; an error of one is raised here."""
-    found: dict[int, Any] = {}
-    begin = threading.Barrier(THREADS)
-
-    def run(place: int) -> None:
-        begin.wait()
-        try:
-            found[place] = work(place)
-        except Exception as error:
-            found[place] = error  # raised again below, in the thread of the test
-
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for outcome in found.values():
-        if isinstance(outcome, Exception):
-            raise outcome
-    return [found[place] for place in range(THREADS)]
 
 
 def walks(constraint: gl.Constraint, seed: str, steps: int) -> list[tuple[list[View], int]]:

@@ -8,6 +8,7 @@ import pytest
 import grammarlm as gl
 from grammarlm.kernels.cpu.surveys import leaf_lists
 from grammarlm.layout.stack import LEAF_LISTS, Field
+from tests.counts import tiers
 from tests.internals import current_epoch
 from tests.laws.laws import assert_walk_equals_oracle
 from tests.laws.vocabularies import TokenList
@@ -60,22 +61,16 @@ def check(seed: int, grammars: int, walks: int, words: int, room: bool = True) -
     return lists, tries
 
 
+@tiers("grammars, walks, words", (2, 6, 1500), (10, 20, 4000))
 @pytest.mark.parametrize("seed", range(3))
-def test_tries_found_by_their_leaves(seed: int) -> None:
-    lists, tries = check(seed, 2, 6, 1500)
+def test_tries_found_by_their_leaves(seed: int, grammars: int, walks: int, words: int, record_property) -> None:
+    lists, tries = check(seed, grammars, walks, words)
+    record_property("lists", lists)
     assert 0 < lists < tries
 
 
 def test_without_room_for_lists() -> None:
     assert check(3, 1, 6, 1500, room=False)[0] == LEAF_LISTS
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("seed", range(100, 110))
-def test_many_tries_found_by_their_leaves(seed: int, record_property) -> None:
-    lists, tries = check(seed, 10, 20, 4000)
-    record_property("lists", lists)
-    assert 0 < lists < tries
 
 
 def test_the_same_leaves_make_nothing() -> None:

@@ -15,8 +15,9 @@ import pytest
 import grammarlm as gl
 from tests.mask_bits import ids_of
 from tests.masks.machines.stack.stack_examples import COMPILED
-from tests.masks.machines.stack.stack_in_threads import GRAMMARS, draw, in_threads, vocabulary
+from tests.masks.machines.stack.stack_in_threads import GRAMMARS, draw, vocabulary
 from tests.real_data import needs_data
+from tests.threads import in_threads
 
 LARK = ["c-like", "nested", "json", "c", "sqlite", "python"]
 

@@ -4,11 +4,10 @@ import functools
 import random
 from dataclasses import dataclass
 
-import pytest
-
 import grammarlm as gl
 from grammarlm.layout import utf8
 from grammarlm.masks.machines.stack.arena_plan import kinds_below
+from tests.counts import tiers
 from tests.laws.laws import allowed_ids
 
 ESCAPES = '"\\n'
@@ -186,15 +185,11 @@ def check(seed: int, grammars: int, walks: int, size: int) -> int:
     return masks
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_inside_texts(seed: int) -> None:
-    assert check(seed, 4, 6, 400) > 50
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("seed", range(100, 112))
-def test_inside_many_texts(seed: int, record_property) -> None:
-    record_property("masks", check(seed, 20, 12, 1500))
+@tiers("seed, grammars, walks, size", (0, 8, 6, 400), *((seed, 20, 12, 1500) for seed in range(100, 112)))
+def test_inside_texts(seed: int, grammars: int, walks: int, size: int, record_property) -> None:
+    masks = check(seed, grammars, walks, size)
+    assert masks > 100
+    record_property("masks", masks)
 
 
 def test_the_kinds_below_each_node() -> None:

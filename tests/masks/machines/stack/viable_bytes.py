@@ -7,8 +7,8 @@ import grammarlm as gl
 from tests.laws.laws import allowed_ids
 from tests.masks.machines.stack.stack_examples import TABLES
 from tests.oracles.lark_oracle import LarkOracle
+from tests.texts import BYTES
 
-BYTES = gl.Vocabulary([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_ids=[256])
 STOP = 256
 
 # Beginnings of 7 characters, less so many as complete any viable one at most, are judged.

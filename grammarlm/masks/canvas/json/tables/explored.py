@@ -28,6 +28,7 @@ from grammarlm.layout.json_strings import BODY
 from grammarlm.masks.canvas.json.begun import CHARACTERS
 from grammarlm.masks.canvas.json.texts import spelled
 from grammarlm.masks.canvas.protocol import Undecided
+from grammarlm.masks.kernel_words import KernelWords
 from grammarlm.masks.machines.json.compile.compile import JsonSchemaProgram
 from grammarlm.masks.machines.json.configs import Config, FrameContent
 from grammarlm.masks.machines.json.epoch import JsonEpoch
@@ -62,7 +63,7 @@ class Explored:
     start: int
 
 
-class Explorer:
+class Explorer(KernelWords):
     """Buffers of the kernel, doubled where they are too small."""
 
     def __init__(
@@ -70,62 +71,49 @@ class Explorer:
     ):
         entries.load("json_canvas")
         self.program, self.epoch, self.states = program, JsonEpoch(program), states
-        self.work = np.zeros(Explore.LENGTH, np.int64)
-        self._kept: dict[int, np.ndarray] = {}
+        super().__init__(Explore.LENGTH)
         places = Places(program.json.rows, program.json.start)
         uncounted = long_strings(program.json.rows, places.strings, states.counted)
         self._rows = rows = tracked_program(program.json, states.keys, places.unique, uncounted)
         address = rows.rows.ctypes.data
         self.epoch.arena[At.PROGRAM], self.epoch.arena[At.BLOB] = address, address + rows.blob_at
-        pushes = self.place(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
+        pushes = self.put(Explore.PUSHES, np.zeros(rows.words + 1, np.uint8))
         pushes[list(scale.pushing(places))] = 1
-        self.place(Explore.ITEMS, rows.items)
-        self.work[Explore.WORDS], self.work[Explore.WORD_COUNT] = rows.words, rows.word_count
-        self.work[Explore.ITEM_COUNT] = len(rows.items)
-        self.work[Explore.MOST_STATES], self.work[Explore.MARKS] = most_states, states.marks
+        self.put(Explore.ITEMS, rows.items)
+        self.words[Explore.WORDS], self.words[Explore.WORD_COUNT] = rows.words, rows.word_count
+        self.words[Explore.ITEM_COUNT] = len(rows.items)
+        self.words[Explore.MOST_STATES], self.words[Explore.MARKS] = most_states, states.marks
         self._states(FIRST_STATES)
         self._specials(FIRST_SPECIALS)
         self.grow_frames(FIRST_FRAMES)
 
-    def place(self, field: int, array: np.ndarray) -> np.ndarray:
-        self._kept[field] = array
-        self.work[field] = array.ctypes.data
-        return array
-
     def _states(self, capacity: int) -> None:
-        for field, shape, kind in (
-            (Explore.STATES, (capacity, STATE_WORDS), np.int64), (Explore.NEXT, (capacity, 256), np.int32),
-            (Explore.ACCEPTS, (capacity,), np.uint8),
-        ):  # fmt: skip
-            array = np.empty(shape, kind)
-            if field in self._kept:
-                array[: len(self._kept[field])] = self._kept[field]
-            self.place(field, array)
-        self.work[Explore.STATE_CAPACITY] = capacity
-        self.work[Explore.STATE_SIZE] = 4 * capacity
-        table = self.place(Explore.STATE_TABLE, np.zeros(4 * capacity, np.int32))
-        count = int(self.work[Explore.STATE_COUNT])
-        _rehash(table, _mixed(self._kept[Explore.STATES][:count, :5]), np.arange(1, count + 1))
+        used = int(self.words[Explore.STATE_CAPACITY])
+        self.grow(Explore.STATES, (capacity, STATE_WORDS), np.int64, used)
+        self.grow(Explore.NEXT, (capacity, 256), np.int32, used)
+        self.grow(Explore.ACCEPTS, capacity, np.uint8, used)
+        self.words[Explore.STATE_CAPACITY] = capacity
+        self.words[Explore.STATE_SIZE] = 4 * capacity
+        table = self.put(Explore.STATE_TABLE, np.zeros(4 * capacity, np.int32))
+        count = int(self.words[Explore.STATE_COUNT])
+        _rehash(table, _mixed(self.arrays[Explore.STATES][:count, :5]), np.arange(1, count + 1))
 
     def _specials(self, capacity: int) -> None:
-        array = np.empty((capacity, 4), np.int32)
-        if Explore.SPECIALS in self._kept:
-            array[: len(self._kept[Explore.SPECIALS])] = self._kept[Explore.SPECIALS]
-        self.place(Explore.SPECIALS, array)
-        self.work[Explore.SPECIAL_CAPACITY] = capacity
+        self.grow(Explore.SPECIALS, (capacity, 4), np.int32, int(self.words[Explore.SPECIAL_CAPACITY]))
+        self.words[Explore.SPECIAL_CAPACITY] = capacity
 
     def grow_frames(self, capacity: int) -> None:
         """Kept frames first, then those of steps."""
         arena, old = self.epoch.arena, self.epoch.arrays["frames"]
-        kept = int(self.work[Explore.KEPT_FRAMES]) or BARRIER + 1
+        kept = int(self.words[Explore.KEPT_FRAMES]) or BARRIER + 1
         frames = np.zeros((capacity + SCRATCH, Frame.LENGTH), np.int64)
         frames[:kept] = old[:kept]
         self.epoch.arrays["frames"] = frames
         arena[At.FRAMES], arena[At.FRAME_CAPACITY] = frames.ctypes.data, len(frames)
         arena[At.FRAME_COUNT] = capacity
-        self.work[Explore.KEPT_FRAMES], self.work[Explore.SCRATCH_FRAMES] = kept, capacity
-        self.work[Explore.FRAME_SIZE] = 4 * capacity
-        table = self.place(Explore.FRAME_TABLE, np.zeros(4 * capacity, np.int32))
+        self.words[Explore.KEPT_FRAMES], self.words[Explore.SCRATCH_FRAMES] = kept, capacity
+        self.words[Explore.FRAME_SIZE] = 4 * capacity
+        table = self.put(Explore.FRAME_TABLE, np.zeros(4 * capacity, np.int32))
         words = [Frame.PARENT, Frame.ROW, Frame.SEEN, Frame.COUNT, Frame.LAST, Frame.NEEDED, Frame.TEXT]
         _rehash(table, _mixed(frames[BARRIER + 1 : kept][:, words]), np.arange(BARRIER + 1, kept))
 
@@ -134,16 +122,16 @@ class Explorer:
         self.program.clock.begin_call()
         first = self._begin(start)
         while True:
-            self.epoch.supplied(entries.explore_json, int(self.work.ctypes.data), 0)
-            if self.work[Explore.DONE] == self.work[Explore.STATE_COUNT]:
+            self.epoch.supplied(entries.explore_json, self.address, 0)
+            if self.words[Explore.DONE] == self.words[Explore.STATE_COUNT]:
                 break
             self._make_room()
-        count, specials = int(self.work[Explore.STATE_COUNT]), int(self.work[Explore.SPECIAL_COUNT])
+        count, specials = int(self.words[Explore.STATE_COUNT]), int(self.words[Explore.SPECIAL_COUNT])
         return Explored(
-            self._kept[Explore.STATES][:count],  # later ones come behind them
-            self._kept[Explore.NEXT][:count],
-            self._kept[Explore.SPECIALS][:specials],
-            self._kept[Explore.ACCEPTS][:count] != 0,
+            self.arrays[Explore.STATES][:count],  # later ones come behind them
+            self.arrays[Explore.NEXT][:count],
+            self.arrays[Explore.SPECIALS][:specials],
+            self.arrays[Explore.ACCEPTS][:count] != 0,
             first,
         )
 
@@ -171,7 +159,7 @@ class Explorer:
         """The kept frame of a matcher's frame, and the state to return to if it pushes."""
         words, others = content[:2]
         row = words[Frame.ROW]
-        pushed = [self._begin((int(Kind.AFTER), 0, 0, around))] if self._kept[Explore.PUSHES][row & ~ARRAY_BIT] else []
+        pushed = [self._begin((int(Kind.AFTER), 0, 0, around))] if self.arrays[Explore.PUSHES][row & ~ARRAY_BIT] else []
         kept = list(words)
         kept[Frame.PARENT], kept[Frame.OTHERS] = BARRIER if pushed else around, 0
         bits = (
@@ -199,22 +187,22 @@ class Explorer:
 
     @property
     def count(self) -> int:
-        return int(self.work[Explore.STATE_COUNT])
+        return int(self.words[Explore.STATE_COUNT])
 
     def _begin(self, thread: Thread, track: int = 0, frame: Sequence[int] | None = None) -> int:
         """The number of a thread's state, or of the kept frame that is equal to `frame`: then the thread is DEAD."""
         words = np.array([*thread, track], np.int64)
         while True:
             if frame is not None:  # before each try: room is made by moving what is not kept
-                words[3] = self.work[Explore.SCRATCH_FRAMES]
+                words[3] = self.words[Explore.SCRATCH_FRAMES]
                 self.epoch.arrays["frames"][words[3]] = frame
-            found = int(entries.explore_json(self.epoch.address, int(self.work.ctypes.data), int(words.ctypes.data)))
+            found = int(entries.explore_json(self.epoch.address, self.address, int(words.ctypes.data)))
             if found != NONE:
                 return found
             self._make_room()
 
     def _make_room(self) -> None:
-        work, stopped = self.work, int(self.work[Explore.STOPPED])
+        work, stopped = self.words, int(self.words[Explore.STOPPED])
         if stopped == TOO_MANY_STATES:
             raise Undecided(
                 f"a canvas over this schema needs more than {int(work[Explore.MOST_STATES]):,} states; fewer do where keys have "

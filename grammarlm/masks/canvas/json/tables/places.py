@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grammarlm.errors import UnsupportedFeature
+from grammarlm.grammars.cfg.components import components
 from grammarlm.layout.json import INLINE, Array, Key, Object, Shape
 
 FEW_COUNTS = 4  # of items, that multiply states without need for a stack
@@ -88,41 +89,6 @@ class Places:
         return found
 
     def recursive(self) -> set[int]:
-        """Those that can contain themselves: the strongly connected components that have a cycle."""
-        number: dict[int, int] = {}
-        low: dict[int, int] = {}
-        path: list[int] = []
-        on_path: set[int] = set()
-        found: set[int] = set()
-        for root in self.inside:
-            stack = [(root, iter(self.inside[root]))] if root not in number else []
-            if stack:
-                number[root] = low[root] = len(number)
-                path.append(root)
-                on_path.add(root)
-            while stack:
-                row, rest = stack[-1]
-                child = next(rest, None)
-                if child is None:
-                    stack.pop()
-                    if stack:
-                        above = stack[-1][0]
-                        low[above] = min(low[above], low[row])
-                    if low[row] == number[row]:
-                        component = []
-                        while True:
-                            member = path.pop()
-                            on_path.discard(member)
-                            component.append(member)
-                            if member == row:
-                                break
-                        if len(component) > 1 or row in self.inside[row]:
-                            found.update(component)
-                elif child not in number:
-                    number[child] = low[child] = len(number)
-                    path.append(child)
-                    on_path.add(child)
-                    stack.append((child, iter(self.inside[child])))
-                elif child in on_path:
-                    low[row] = min(low[row], number[child])
-        return found
+        """Those that can contain themselves."""
+        groups = components(self.inside, lambda: None)
+        return {row for group in groups if len(group) > 1 or group[0] in self.inside[group[0]] for row in group}

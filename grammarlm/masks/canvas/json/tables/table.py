@@ -12,6 +12,7 @@ from grammarlm.layout.json_canvas import NONE, POP, STEP
 from grammarlm.layout.stack_sets import Effects
 from grammarlm.masks.canvas.classes import FIRST, STOP
 from grammarlm.masks.canvas.stack.table import StackTable
+from grammarlm.masks.kernel_words import KernelWords
 from grammarlm.masks.protocol import FINISHED
 
 from .automaton import ByteAutomaton, Way
@@ -118,7 +119,8 @@ class JsonTable:
         starts = np.cumsum([0, *map(len, ways)]).astype(np.int32)
         ends = np.array([p for of in ways for p in of], np.int32)
         accepts, edge_of = (self._automaton.accepts != 0).astype(np.uint8), np.full(points, -1, np.int32)
-        wide, arena = -(-(FIRST + classes) // 64), np.zeros(Effects.LENGTH, np.int64)
+        wide = -(-(FIRST + classes) // 64)
+        found = Written(wide, FIRST_EDGES * states, FIRST_KINDS)
         for place, number in (
             (Effects.STATES, states), (Effects.CLASSES, classes), (Effects.SPECIALS, most),
             (Effects.NUMBERS, address_of(self._numbers)),
@@ -127,66 +129,55 @@ class JsonTable:
             (Effects.FINISHED, FINISHED), (Effects.STOP, STOP), (Effects.POINTS, points), (Effects.WORDS, wide),
             (Effects.EDGE_OF, address_of(edge_of)),
         ):  # fmt: skip
-            arena[place] = number
-        found = Written(arena, wide, FIRST_EDGES * states, FIRST_KINDS)
+            found.words[place] = number
         found.first(FINISHED, FINISHED, [STOP, *self._marks])
-        while full := entries.table_edges(self._effects.address, address_of(arena)):
+        while full := entries.table_edges(self._effects.address, found.address):
             self._check()
             found.make_room(full)
         return found.edges()
 
 
-class Written:
+class Written(KernelWords):
     """The edges that the kernel writes down."""
 
-    def __init__(self, arena: np.ndarray, wide: int, edges: int, kinds: int):
-        self._arena, self._kept = arena, dict[Effects, np.ndarray]()
+    def __init__(self, wide: int, edges: int, kinds: int):
+        super().__init__(Effects.LENGTH)
         self._wide = wide
         self._put_edges(edges + 1)
         self._put_kinds(kinds)
 
     def first(self, control: int, point: int, classes: Sequence[int]) -> None:
         """An edge before all others."""
-        kept = self._kept
+        kept = self.arrays
         kept[Effects.EDGE_CONTROL][0], kept[Effects.EDGE_POINT][0], kept[Effects.EDGE_KIND][0] = control, point, 0
         for token_class in classes:
             kept[Effects.KIND_CLASSES][0, token_class >> 6] |= np.uint64(1 << (token_class & 63))
-        self._arena[Effects.EDGES], self._arena[Effects.KINDS] = 1, 1
-        entries.rehash_kinds(address_of(self._arena))
+        self.words[Effects.EDGES], self.words[Effects.KINDS] = 1, 1
+        entries.rehash_kinds(self.address)
 
     def make_room(self, full: int) -> None:
         if full == EDGES_FULL:
-            self._put_edges(2 * int(self._arena[Effects.CAPACITY]))
+            self._put_edges(2 * int(self.words[Effects.CAPACITY]))
         else:
-            self._put_kinds(2 * int(self._arena[Effects.KIND_CAPACITY]))
-            entries.rehash_kinds(address_of(self._arena))
+            self._put_kinds(2 * int(self.words[Effects.KIND_CAPACITY]))
+            entries.rehash_kinds(self.address)
 
     def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        count, kinds = int(self._arena[Effects.EDGES]), int(self._arena[Effects.KINDS])
-        control, point, kind = (self._kept[at][:count].copy() for at in EDGE_ARRAYS)
-        return control, point, kind, self._kept[Effects.KIND_CLASSES][:kinds].copy()
+        count, kinds = int(self.words[Effects.EDGES]), int(self.words[Effects.KINDS])
+        control, point, kind = (self.arrays[at][:count].copy() for at in EDGE_ARRAYS)
+        return control, point, kind, self.arrays[Effects.KIND_CLASSES][:kinds].copy()
 
     def _put_edges(self, capacity: int) -> None:
-        used = int(self._arena[Effects.EDGES])
+        used = int(self.words[Effects.EDGES])
         for at in EDGE_ARRAYS:
-            array = np.empty(capacity, np.int32)
-            if used:
-                array[:used] = self._kept[at][:used]
-            self._put(at, array)
-        self._arena[Effects.CAPACITY] = capacity
+            self.grow(at, capacity, np.int32, used)
+        self.words[Effects.CAPACITY] = capacity
 
     def _put_kinds(self, capacity: int) -> None:
-        used, slots = int(self._arena[Effects.KINDS]), 4 << (capacity - 1).bit_length()
-        array = np.zeros((capacity, self._wide), np.uint64)
-        if used:
-            array[:used] = self._kept[Effects.KIND_CLASSES][:used]
-        self._put(Effects.KIND_CLASSES, array)
-        self._put(Effects.KIND_SLOT, np.zeros(slots, np.int32))
-        self._arena[Effects.KIND_CAPACITY], self._arena[Effects.KIND_SLOTS] = capacity, slots
-
-    def _put(self, at: Effects, array: np.ndarray) -> None:
-        self._kept[at] = array
-        self._arena[at] = address_of(array)
+        used, slots = int(self.words[Effects.KINDS]), 4 << (capacity - 1).bit_length()
+        self.grow(Effects.KIND_CLASSES, (capacity, self._wide), np.uint64, used)
+        self.put(Effects.KIND_SLOT, np.zeros(slots, np.int32))
+        self.words[Effects.KIND_CAPACITY], self.words[Effects.KIND_SLOTS] = capacity, slots
 
 
 def only_given(kinds: np.ndarray, has_tokens: np.ndarray) -> np.ndarray:

@@ -10,16 +10,17 @@ from grammarlm.errors import LimitExceeded
 from grammarlm.kernels import entries
 from grammarlm.kernels.entries import address_of
 from grammarlm.layout.stack_sets import Vectors as At
+from grammarlm.masks.kernel_words import KernelWords
 from grammarlm.vocab.byte_trie import ByteTrie
 
 UNKNOWN, NONE = -2, -1
 ALL_DONE, MISSING, FULL, PAUSED = range(4)
 FIRST_CAPACITY = 1 << 11
-TOO_MANY = "a canvas over this schema needs more than limits.max_bytes for what tokens do to it"
+TOO_MANY = "a canvas over this grammar needs more than limits.max_bytes for what tokens do to it"
 AT_ONCE = 1 << 24  # places that bytes move between two looks at the clock
 
 
-class Vectors:
+class Vectors(KernelWords):
     """`most`: their bytes. `moved` and `find`: what bytes do to effects, and what adds one that it lacks."""
 
     def __init__(
@@ -32,104 +33,84 @@ class Vectors:
         find: Callable[[int, int], None],
     ):
         entries.load("stack_sets")
-        self._arena, self._check, self._columns = np.zeros(At.LENGTH, np.int64), check, columns
+        super().__init__(At.LENGTH)
+        self._check, self._columns = check, columns
         self._moved, self._find = moved, find
-        self._kept: dict[At, np.ndarray] = {}
-        self._arena[At.SIZE], self._arena[At.COLUMNS] = size, columns
-        self._put(At.WEIGHTS, np.random.default_rng(0).integers(1, 1 << 63, max(size, 1), np.uint64) | np.uint64(1))
+        self.words[At.SIZE], self.words[At.COLUMNS] = size, columns
+        self.put(At.WEIGHTS, np.random.default_rng(0).integers(1, 1 << 63, max(size, 1), np.uint64) | np.uint64(1))
         self._most_vectors, self._most_places = most // (4 * columns + 20), most // 8
         self._grow(min(FIRST_CAPACITY, self._most_vectors))
 
     def row(self, number: int) -> np.ndarray:
         """int32 [size]: the effects of a vector."""
-        starts, found = self._kept[At.PLACE_START], np.full(int(self._arena[At.SIZE]), NONE, np.int32)
+        starts, found = self.arrays[At.PLACE_START], np.full(int(self.words[At.SIZE]), NONE, np.int32)
         here = slice(starts[number], starts[number + 1])
-        found[self._kept[At.PLACES][here]] = self._kept[At.VALUES][here]
+        found[self.arrays[At.PLACES][here]] = self.arrays[At.VALUES][here]
         return found
 
-    @property
-    def address(self) -> int:
-        """Of their arena."""
-        return address_of(self._arena)
-
-    def _put(self, place: At, array: np.ndarray) -> None:
-        self._kept[place] = array
-        self._arena[place] = address_of(array)
-
     def _grow(self, capacity: int) -> None:
-        arena, count = self._arena, int(self._arena[At.COUNT])
+        words, count = self.words, int(self.words[At.COUNT])
         if count >= self._most_vectors:
             raise LimitExceeded(TOO_MANY)
         self._check()
-        for place, shape, kind in (
-            (At.HASHES, (capacity,), np.uint64), (At.AFTER, (capacity, self._columns), np.int32),
-        ):  # fmt: skip
-            array = np.full(shape, UNKNOWN, kind) if place == At.AFTER else np.empty(shape, kind)
-            if count:
-                array[:count] = self._kept[place][:count]
-            self._put(place, array)
-        starts = np.zeros(capacity + 1, np.int64)
-        if count:
-            starts[: count + 1] = self._kept[At.PLACE_START][: count + 1]
-        self._put(At.PLACE_START, starts)
-        arena[At.CAPACITY] = capacity
+        self.grow(At.HASHES, capacity, np.uint64, count)
+        self.grow(At.AFTER, (capacity, self._columns), np.int32, count)[count:] = UNKNOWN
+        self.grow(At.PLACE_START, capacity + 1, np.int64, count and count + 1)
+        words[At.CAPACITY] = capacity
         self._rehash()
 
     def _rehash(self) -> None:
-        capacity = int(self._arena[At.CAPACITY])
+        capacity = int(self.words[At.CAPACITY])
         slots = 4 << (capacity - 1).bit_length()  # a power of two, as the kernels mask with it
-        self._put(At.SLOT, np.zeros(slots, np.int32))
-        self._arena[At.SLOTS] = slots
-        entries.rehash_vectors(address_of(self._arena), int(self._arena[At.COUNT]))
+        self.put(At.SLOT, np.zeros(slots, np.int32))
+        self.words[At.SLOTS] = slots
+        entries.rehash_vectors(self.address, int(self.words[At.COUNT]))
 
     def _make_room(self) -> None:
-        arena = self._arena
-        if arena[At.COUNT] == arena[At.CAPACITY]:
-            self._grow(min(2 * int(arena[At.CAPACITY]), self._most_vectors))
-        used, size = int(self._kept[At.PLACE_START][int(arena[At.COUNT])]), int(arena[At.SIZE])
-        if used + size <= arena[At.PLACE_CAPACITY]:
+        words = self.words
+        if words[At.COUNT] == words[At.CAPACITY]:
+            self._grow(min(2 * int(words[At.CAPACITY]), self._most_vectors))
+        used, size = int(self.arrays[At.PLACE_START][int(words[At.COUNT])]), int(words[At.SIZE])
+        if used + size <= words[At.PLACE_CAPACITY]:
             return
         if used + size > self._most_places:
             raise LimitExceeded(TOO_MANY)
         self._check()
-        capacity = min(max(4 * int(arena[At.PLACE_CAPACITY]), 128 * size, 1), self._most_places)
+        capacity = min(max(4 * int(words[At.PLACE_CAPACITY]), 128 * size, 1), self._most_places)
         for place in (At.PLACES, At.VALUES):
-            array = np.empty(capacity, np.int32)
-            if used:
-                array[:used] = self._kept[place][:used]
-            self._put(place, array)
-        arena[At.PLACE_CAPACITY] = capacity
+            self.grow(place, capacity, np.int32, used)
+        words[At.PLACE_CAPACITY] = capacity
 
     def _write(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Puts a vector behind the others; its places and effects."""
         self._make_room()
-        n, starts = int(self._arena[At.COUNT]), self._kept[At.PLACE_START]
+        n, starts = int(self.words[At.COUNT]), self.arrays[At.PLACE_START]
         places = np.flatnonzero(vector != NONE)
         here = slice(starts[n], starts[n] + len(places))
-        self._kept[At.PLACES][here], self._kept[At.VALUES][here] = places, vector[places]
+        self.arrays[At.PLACES][here], self.arrays[At.VALUES][here] = places, vector[places]
         starts[n + 1] = here.stop
         return places, vector[places]
 
     def number(self, vector: np.ndarray) -> int:
         """That of a vector, of which there may be an equal one."""
         self._write(vector)
-        return int(entries.intern_vector(address_of(self._arena)))
+        return int(entries.intern_vector(self.address))
 
     def add(self, vector: np.ndarray) -> None:
         """One with a number of its own; of equal vectors the one that was added last is found."""
         places, values = self._write(vector)
-        n = int(self._arena[At.COUNT])
+        n = int(self.words[At.COUNT])
         with np.errstate(over="ignore"):
-            hashed = ((values.astype(np.int64) + 1).astype(np.uint64) * self._kept[At.WEIGHTS][places]).sum(
+            hashed = ((values.astype(np.int64) + 1).astype(np.uint64) * self.arrays[At.WEIGHTS][places]).sum(
                 dtype=np.uint64
             )
-        self._kept[At.HASHES][n] = hashed ^ (hashed >> np.uint64(31))
-        self._arena[At.COUNT] = n + 1
+        self.arrays[At.HASHES][n] = hashed ^ (hashed >> np.uint64(31))
+        self.words[At.COUNT] = n + 1
         self._rehash()
 
     def known(self, vectors: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """int32: the vectors after these classes of bytes, UNKNOWN where they have not been asked for."""
-        return self._kept[At.AFTER][vectors, columns]
+        return self.arrays[At.AFTER][vectors, columns]
 
     def move(self, pairs: np.ndarray) -> None:
         """Works out pairs (vector, column), int32 [n, 2]."""
@@ -149,21 +130,21 @@ class Vectors:
 
     def _run(self, kernel: Callable[[int], int], fields: Iterable[tuple[At, int]]) -> None:
         """To the end. What is found on the way may need moves itself, so fields are set again."""
-        arena, done = self._arena, 0
-        arena[At.BUDGET] = AT_ONCE
+        words, done = self.words, 0
+        words[At.BUDGET] = AT_ONCE
         while True:
             for place, number in fields:
-                arena[place] = number
+                words[place] = number
             table = self._moved()
-            arena[At.MOVED], arena[At.EFFECTS], arena[At.DONE] = address_of(table), table.shape[1], done
-            why = kernel(address_of(arena))
-            done = int(arena[At.DONE])
+            words[At.MOVED], words[At.EFFECTS], words[At.DONE] = address_of(table), table.shape[1], done
+            why = kernel(self.address)
+            done = int(words[At.DONE])
             if why == ALL_DONE:
                 return
             if why == MISSING:
-                self._find(int(arena[At.MISSING]), int(arena[At.MISSING_COLUMN]))
+                self._find(int(words[At.MISSING]), int(words[At.MISSING_COLUMN]))
             elif why == FULL:
                 self._make_room()
             else:
                 self._check()
-                arena[At.BUDGET] = AT_ONCE
+                words[At.BUDGET] = AT_ONCE

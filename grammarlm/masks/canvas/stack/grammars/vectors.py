@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.masks.canvas.trie_walk import vectors_of_tokens
 from grammarlm.vocab.vocabulary import Vocabulary
 
 from .borders import DEAD, FREE, SATISFIED, Border
@@ -97,11 +96,21 @@ class TokenVectors:
 
     def of_tokens(self, vocab: Vocabulary) -> np.ndarray:
         """int32 [V]: the number of each text token's vector, NOWHERE where no state reads it."""
-
-        def after(before: np.ndarray, data: np.ndarray) -> np.ndarray:
-            return self._moved_all(before, self._class_of[data])
-
-        return vectors_of_tokens(vocab, after, IDENTITY, NOWHERE, self._check)
+        trie = vocab.trie
+        found = np.full(vocab.words * 32 + 1, NOWHERE, np.int32)
+        reached = np.full(len(trie.byte) + 1, NOWHERE, np.int32)
+        reached[-1] = IDENTITY  # the root, whose number is -1
+        for level in trie.levels:
+            before = reached[trie.parent[level]]
+            alive = before != NOWHERE
+            nodes, before = level[alive], before[alive]
+            if not len(nodes):
+                break
+            self._check()
+            reached[nodes] = self._moved_all(before, self._class_of[trie.byte[nodes]])
+        found[trie.token] = reached[:-1]
+        found[trie.twins[:, 0]] = found[trie.twins[:, 1]]
+        return found[: vocab.size]
 
     def after_border(self, border: Border, vector: int) -> Border | None:
         """What is left of a border after a token's bytes; None where they do not satisfy it."""

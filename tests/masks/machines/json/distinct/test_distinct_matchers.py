@@ -12,8 +12,8 @@ from tests.laws.laws import allowed_ids
 from tests.masks.machines.json.distinct.distinct_cases import SCHEMAS, VOCAB
 from tests.oracles.json_spellings import usual_spellings
 from tests.real_data import MASKBENCH, SUITE, needs_data, real_vocabulary
+from tests.texts import BYTES
 
-BYTES = gl.Vocabulary([*(bytes([b]) for b in range(256)), b"<eos>"], stop_ids=[256])
 BEGUN = b'[{"a":1},{"a":1'
 WITH_ITEMS = ("behat", "compose-spec", "drupal-services", "rust-project", "sourcemap-v3", "tson", "vsix-publish")
 
