@@ -4,8 +4,8 @@
     [..., out.message, {"role": "tool", "content": "done", "tool_call_id": call.id}]
 
 Content may be a text, typed parts as far as they are text, or None in a turn of the assistant. Arguments of calls may be JSON
-text, as OpenAI has them, or objects: templates are written for one of the two, which `as_text` says. Reasoning has several names, of
-which a template reads one.
+text, as OpenAI has them, or objects: templates are written for one of the two, which `as_text` says. Reasoning has several names,
+of which a template reads one.
 """
 
 from __future__ import annotations
