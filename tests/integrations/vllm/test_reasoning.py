@@ -56,12 +56,19 @@ def test_what_follows_a_thought_is_held(
     thinking: tuple[Server, dict[str, float]], kind: str, is_stream: bool, count: int, record_property: Any
 ) -> None:
     server, bias = thinking
-    met = dict.fromkeys(("thoughts", "calls", "texts"), 0)
+    met = dict.fromkeys(("thoughts", "thoughts that never end", "calls", "texts"), 0)
     for seed in range(count):
         body = {"messages": MESSAGES, "max_tokens": 400, "temperature": 1.0, "seed": seed, "stream": is_stream}
-        status, answer = server.post("/v1/chat/completions", body | ASKED[kind] | {"logit_bias": bias})
+        body |= {"return_token_ids": True, "logit_bias": bias, **ASKED[kind]}
+        status, answer = server.post("/v1/chat/completions", body)
         assert status == 200, answer
-        thought, text, calls, finish = read_stream(answer) if is_stream else read(answer)
+        thought, text, calls, finish, ids = read_stream(answer) if is_stream else read(answer)
+        met["thoughts"] += bool(thought)
+        if not any(bias.get(str(token), 0) > 0 for token in ids):  # no END: the model's own end, or max_tokens
+            assert not text, answer
+            assert not calls, answer
+            met["thoughts that never end"] += 1
+            continue
         assert finish in ("stop", "tool_calls"), answer
         for name, arguments in calls:
             assert kind != "named" or name == "look", answer
@@ -69,22 +76,22 @@ def test_what_follows_a_thought_is_held(
         if kind == "schema":
             jsonschema.validate(json.loads(text), PERSON)
         assert calls or kind in ("auto", "schema"), answer
-        met["thoughts"] += bool(thought)
         met["calls"] += len(calls)
         met["texts"] += bool(text)
-    assert met["thoughts"] > count // 2
+    assert met["thoughts"] > count // 2 > met["thoughts that never end"]
     for name, number in met.items():
         record_property(name, number)
 
 
-Read = tuple[str, str, list[tuple[str, str]], str]  # thought, text, calls, why it ended
+Read = tuple[str, str, list[tuple[str, str]], str, list[int]]  # thought, text, calls, why it ended, tokens
 
 
 def read(answer: dict[str, Any]) -> Read:
     (choice,) = answer["choices"]
     message = choice["message"]
     calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls") or ()]
-    return message.get("reasoning") or "", message.get("content") or "", calls, choice["finish_reason"]
+    thought, text = message.get("reasoning") or "", message.get("content") or ""
+    return thought, text, calls, choice["finish_reason"], choice["token_ids"]
 
 
 def read_stream(lines: str) -> Read:
@@ -94,4 +101,5 @@ def read_stream(lines: str) -> Read:
         "".join(choice["delta"].get(part) or "" for choice in choices) for part in ("reasoning", "content")
     )
     finish = next((choice["finish_reason"] for choice in choices if choice["finish_reason"]), "none")
-    return thought, text, calls_of_stream(events), finish
+    ids = [token for choice in choices for token in choice.get("token_ids") or ()]
+    return thought, text, calls_of_stream(events), finish, ids
