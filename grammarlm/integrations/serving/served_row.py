@@ -43,10 +43,27 @@ class ServedRow:
     def start(self, constraint: Constraint, most: int | None = None, close: bool | None = None) -> ServedRow:
         """Begins the text. With `close` it is complete within `most` tokens; None: where so many are enough."""
         try:
-            self._matcher = matcher_of(constraint, most, close)
+            self._matcher = self._begun(constraint, most, close)
         except Exception as error:
             self.fail(error)
         return self
+
+    def _begun(self, constraint: Constraint, most: int | None, close: bool | None) -> Matcher:
+        """One token less than `most` where that is enough, too: then the stop id fits, and the engine reports "stop" instead of
+        "length"."""
+        if most is None or close is False:
+            return constraint.matcher()
+        for left in (most - 1, most):
+            try:
+                return constraint.matcher(max_tokens=left)
+            except ValueError as error:
+                if left < most:
+                    continue
+                if close:
+                    raise ValueError(f"close: {error}") from None
+                if isinstance(error, GrammarError):  # so many may be enough, but it is not known
+                    LOGGER.warning("%s may be cut at its %d tokens: %s", self._name, most, error)
+        return constraint.matcher()
 
     def fail(self, error: Exception | str) -> None:
         """The request ends as soon as it can."""
@@ -160,19 +177,3 @@ def fill_rows(rows: Sequence[ServedRow | None], mask: np.ndarray) -> None:
 def bug_of(error: Exception | str) -> Exception | None:
     """An error that should not have been: it is logged with its traceback."""
     return None if isinstance(error, (str, GrammarError, ValueError)) else error
-
-
-def matcher_of(constraint: Constraint, most: int | None, close: bool | None) -> Matcher:
-    """A matcher that closes the text within `most` tokens, where that is asked for or possible.
-
-    One less where that is enough, too: then the stop id fits, and the engine reports "stop" instead of "length".
-    """
-    if most is None or close is False:
-        return constraint.matcher()
-    for left in (most - 1, most):
-        try:
-            return constraint.matcher(max_tokens=left)
-        except (GrammarError, ValueError) as error:
-            if left == most and close:
-                raise ValueError(f"close: {error}") from None
-    return constraint.matcher()

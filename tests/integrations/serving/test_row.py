@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 import grammarlm as gl
 from grammarlm.integrations.serving import served_row
+from grammarlm.integrations.serving.compiling import warm_compiler
+from grammarlm.integrations.serving.options import read_options
 from grammarlm.integrations.serving.served_row import ServedRow, fill_rows
+from tests.integrations.vllm.bad_requests import HARD
 from tests.mask_bits import ids_of
 from tests.masks.machines.stack.stack_examples import COMPILED
 
@@ -206,3 +209,31 @@ def test_close_that_is_impossible_is_an_error_if_asked_for() -> None:
     constraint = gl.compile(gl.Regex("c{9}"), VOCAB)
     assert not ServedRow(VOCAB).start(constraint, 2).error
     assert "close: max_tokens=2" in ServedRow(VOCAB).start(constraint, 2, True).error
+
+
+def test_hard_requests_are_closed_within_the_limits_of_a_server(caplog: pytest.LogCaptureFixture) -> None:
+    compiler, mask = warm_compiler(VOCAB), gl.allocate_mask(1, VOCAB.size)
+    for what, asked in HARD.items():
+        grammar = read_options(asked).grammar
+        assert grammar is not None
+        constraint = compiler.compile(grammar)
+        most = constraint.matcher().min_tokens_left
+        row = ServedRow(VOCAB, name=what).start(constraint, most)
+        for _ in range(most):
+            row.fill(mask, 0)
+            others = set(ids_of(mask[0])) - STOPS
+            if not others:
+                break
+            assert row.read(max(others)), what
+        row.fill(mask, 0)
+        assert set(ids_of(mask[0])) == STOPS, (what, row.error)
+        assert not row.error, what
+    assert not caplog.records
+
+
+def test_an_end_that_is_not_known_in_time_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    constraint = gl.compile(gl.Regex("(?s).*a.{12}b.*c.{9}d"), VOCAB, limits=gl.Limits(max_mask_work=1))
+    with caplog.at_level(logging.WARNING, "grammarlm.serving"):
+        row = ServedRow(VOCAB, name="request 7").start(constraint, 40)
+    assert not row.error
+    assert "request 7 may be cut at its 40 tokens: the grammar took longer than limits.max_mask_work" in caplog.text

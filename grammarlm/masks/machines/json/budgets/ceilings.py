@@ -85,7 +85,7 @@ class Ceilings:
             shape: INFINITE if None in found else 2 + sum(comma + known[entry] for entry in found if entry is not None)
             for shape, found in must.items()
         }
-        groups = components(shapes.graph, self._program.clock.check)
+        groups = components(shapes.graph, self._program.clock.tick)
         paths, repeating = _paths(shapes.graph, groups, own)
         for (kind, row), needed in own.items():
             within = max((paths[node] for node in shapes.graph[kind, row]), default=0)

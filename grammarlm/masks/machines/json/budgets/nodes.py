@@ -27,7 +27,7 @@ class Shapes:
         while queue:
             each = queue.pop()
             if each not in self.graph:
-                endings.reader.program.clock.check()
+                endings.reader.program.clock.tick()
                 self.graph[each] = self._below(*each) if isinstance(each, tuple) else endings.reader.shapes(each)
                 queue += self.graph[each]
         shapes = [each for each in self.graph if isinstance(each, tuple)]
