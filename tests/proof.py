@@ -123,8 +123,8 @@ def earlier(path: Path, sources: str, going_on: bool = False) -> tuple[list[list
 
 
 def state() -> str:
-    """The commit that is checked out."""
-    return git("describe", "--always", "--dirty") or "unknown"
+    """The commit that is checked out, and whether its sources were changed since."""
+    return (git("describe", "--always") or "unknown") + ("" if sources() else "-dirty")
 
 
 def git(*arguments: str) -> str:
