@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import grammarlm as gl
-from grammarlm.masks.canvas.json.tables.explored import States
+from grammarlm.masks.canvas.json.states.explored import States
 from grammarlm.masks.filters.budget import costs_of
 from grammarlm.masks.machines.stack.epoch import StackEpoch
 from grammarlm.masks.machines.stack.states import StateMaker

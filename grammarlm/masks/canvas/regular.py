@@ -14,11 +14,11 @@ from grammarlm.layout.table import DEAD
 from grammarlm.masks.protocol import FINISHED
 
 from .classes import TokenClasses
-from .json.tables.automaton import ByteAutomaton
-from .json.tables.table import FIRST_CONTROL
-from .json.tables.unrolled import Tokens, unrolled
 from .stack.grid import StackGrid
 from .stack.table import StackTable
+from .tables.automaton import ByteAutomaton
+from .tables.table import FIRST_CONTROL
+from .tables.unrolled import Tokens, unrolled
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton

@@ -14,10 +14,10 @@ from grammarlm.masks.machines.regular.program import RegularProgram
 from grammarlm.masks.protocol import FINISHED
 from grammarlm.masks.runtime.limits import Limits
 
-from .json.tables.table import FIRST_CONTROL
 from .protocol import View
 from .regular import RegularView, table_of
 from .stack.grid import StackGrid
+from .tables.table import FIRST_CONTROL
 
 if TYPE_CHECKING:
     from grammarlm.masks.automaton import Automaton

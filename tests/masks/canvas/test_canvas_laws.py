@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from grammarlm.masks.canvas.json import view
-from grammarlm.masks.canvas.json.tables.scales import Scale
+from grammarlm.masks.canvas.json.states.scales import Scale
 from grammarlm.masks.canvas.stack.grammars import network
 from grammarlm.masks.canvas.views import view_of
 from tests.masks.canvas.canvas_cases import TABLES, case_of

@@ -7,9 +7,9 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.masks.canvas.json import view
-from grammarlm.masks.canvas.json.tables.explored import States
-from grammarlm.masks.canvas.json.tables.places import Places
-from grammarlm.masks.canvas.json.tables.scales import Scale, scales_of
+from grammarlm.masks.canvas.json.states.explored import States
+from grammarlm.masks.canvas.json.states.places import Places
+from grammarlm.masks.canvas.json.states.scales import Scale, scales_of
 from tests.internals import program_of
 from tests.masks.canvas.canvas_cases import json_case
 from tests.masks.canvas.substituted import row_of

@@ -12,7 +12,7 @@ import pytest
 
 import grammarlm as gl
 from grammarlm.layout.json import At
-from grammarlm.masks.canvas.json.tables import explored
+from grammarlm.masks.canvas.json.states import explored
 from tests.internals import program_of
 
 TOKENS = [b"?", *(bytes([b]) for b in range(256)), b"."]

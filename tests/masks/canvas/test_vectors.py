@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grammarlm.errors import LimitExceeded
-from grammarlm.masks.canvas.json.tables.vectors import Vectors
+from grammarlm.masks.canvas.tables.vectors import Vectors
 
 
 @pytest.mark.parametrize("most", [5, 61, 1000])

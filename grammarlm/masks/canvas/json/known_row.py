@@ -16,7 +16,7 @@ import numpy as np
 from grammarlm.masks.canvas.classes import TokenClasses
 from grammarlm.masks.canvas.json.duplicate_keys.meeting import KeyPlaces
 from grammarlm.masks.canvas.json.duplicate_keys.plain_row import PlainRow
-from grammarlm.masks.canvas.json.tables.explored import States
+from grammarlm.masks.canvas.json.states.explored import States
 from grammarlm.masks.canvas.protocol import MASKED
 from grammarlm.masks.canvas.stack.passes import StackPasses
 

@@ -17,8 +17,8 @@ from grammarlm.masks.canvas.json.duplicate_keys.objects import Objects
 from grammarlm.masks.canvas.json.duplicate_keys.plain_tokens import PlainTokens
 from grammarlm.masks.canvas.json.duplicate_keys.read_rows import ReadRows
 from grammarlm.masks.canvas.json.duplicate_keys.spans import Run, Runs
-from grammarlm.masks.canvas.json.tables.explored import States
-from grammarlm.masks.canvas.json.tables.tracked import MOST_COUNTED
+from grammarlm.masks.canvas.json.states.explored import States
+from grammarlm.masks.canvas.json.states.tracked import MOST_COUNTED
 from grammarlm.masks.canvas.protocol import Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
 from grammarlm.masks.canvas.stack.passes import StackPasses

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded
 from grammarlm.layout.table import DEAD
-from grammarlm.masks.canvas.json.tables.explored import States
-from grammarlm.masks.canvas.json.tables.unrolled import Starts, Tokens, Unrolled, marked_tokens
+from grammarlm.masks.canvas.json.states.explored import States
 from grammarlm.masks.canvas.protocol import Undecided
 from grammarlm.masks.canvas.stack.grid import StackGrid
+from grammarlm.masks.canvas.tables.unrolled import Starts, Tokens, Unrolled, marked_tokens
 from grammarlm.masks.filters.budget import costs_of
 from grammarlm.masks.protocol import FINISHED, Epoch
 

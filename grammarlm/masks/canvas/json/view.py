@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import LimitExceeded, UnsupportedFeature
-from grammarlm.masks.canvas.json.tables.automaton import byte_automaton
-from grammarlm.masks.canvas.json.tables.explored import MANY_STATES, MOST_STATES, Explorer, States, start_thread
-from grammarlm.masks.canvas.json.tables.few_strings import spelled_keys
-from grammarlm.masks.canvas.json.tables.places import Places
-from grammarlm.masks.canvas.json.tables.scales import scales_of
-from grammarlm.masks.canvas.json.tables.tracked import long_strings
-from grammarlm.masks.canvas.json.tables.unrolled import Starts, Unrolled, unrolled
+from grammarlm.masks.canvas.json.states.explored import MANY_STATES, MOST_STATES, Explorer, States, start_thread
+from grammarlm.masks.canvas.json.states.few_strings import spelled_keys
+from grammarlm.masks.canvas.json.states.places import Places
+from grammarlm.masks.canvas.json.states.scales import scales_of
+from grammarlm.masks.canvas.json.states.tracked import long_strings
 from grammarlm.masks.canvas.protocol import TokenGrid
+from grammarlm.masks.canvas.tables.automaton import byte_automaton
+from grammarlm.masks.canvas.tables.unrolled import Starts, Unrolled, unrolled
 from grammarlm.masks.machines.json.distinct.program import DistinctProgram
 from grammarlm.masks.machines.json.vocabulary.blanks import blanks_of
 from grammarlm.masks.runtime.limits import Clock

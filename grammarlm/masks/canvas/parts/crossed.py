@@ -10,9 +10,9 @@ import numpy as np
 
 from grammarlm.errors import UnsupportedFeature
 from grammarlm.masks.canvas.classes import NEVER, STOP, TokenClasses
-from grammarlm.masks.canvas.json.tables.unrolled import Starts, Unrolled
 from grammarlm.masks.canvas.stack.grammars.view import CfgView
 from grammarlm.masks.canvas.stack.table import StackTable
+from grammarlm.masks.canvas.tables.unrolled import Starts, Unrolled
 
 from .assembled import Assembly
 from .machines import FIRST_CONTROL, Machine, Machines, Place

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from grammarlm.layout.json_canvas import NONE, PUSH, SPECIAL, STEP
-from grammarlm.masks.canvas.json.tables.automaton import ByteTable
+from grammarlm.masks.canvas.tables.automaton import ByteTable
 
 Rows = tuple[tuple[int, int, int], ...]  # (operation, symbol, state) of each way
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from grammarlm.layout.json_canvas import MARKS_BEHIND
-from grammarlm.masks.canvas.json.tables.explored import States, start_thread
-from grammarlm.masks.canvas.json.tables.unrolled import Starts
+from grammarlm.masks.canvas.json.states.explored import States, start_thread
 from grammarlm.masks.canvas.json.view import JsonView
 from grammarlm.masks.canvas.regular import collected
+from grammarlm.masks.canvas.tables.unrolled import Starts
 
 from .joined import Part, Table
 

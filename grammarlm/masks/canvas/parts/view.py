@@ -16,13 +16,13 @@ from grammarlm.errors import UnsupportedFeature, brief
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.masks.canvas.json.grid import JsonGrid
 from grammarlm.masks.canvas.json.rows import JsonRows
-from grammarlm.masks.canvas.json.tables.automaton import byte_automaton
-from grammarlm.masks.canvas.json.tables.explored import States
-from grammarlm.masks.canvas.json.tables.unrolled import Starts, Tokens, Unrolled, unrolled
+from grammarlm.masks.canvas.json.states.explored import States
 from grammarlm.masks.canvas.json.unrolled_view import UnrolledView
 from grammarlm.masks.canvas.json.view import JsonView
 from grammarlm.masks.canvas.protocol import TokenGrid
 from grammarlm.masks.canvas.stack.grammars.view import CfgView
+from grammarlm.masks.canvas.tables.automaton import byte_automaton
+from grammarlm.masks.canvas.tables.unrolled import Starts, Tokens, Unrolled, unrolled
 from grammarlm.masks.machines.registry import machine_of
 from grammarlm.masks.runtime.limits import Clock
 

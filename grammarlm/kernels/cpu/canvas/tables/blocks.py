@@ -1,4 +1,4 @@
-"""Partition refinement: the coarsest partition in which states of a block do alike (masks/canvas/json/tables/automaton.py).
+"""Partition refinement: the coarsest partition in which states of a block do alike (masks/canvas/tables/automaton.py).
 
 States are compared by hashes, which the caller checks."""
 

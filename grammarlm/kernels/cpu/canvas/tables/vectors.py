@@ -1,4 +1,4 @@
-"""What more bytes do to vectors of effects (masks/canvas/json/tables/tokens.py), interned: equal vectors, one number.
+"""What more bytes do to vectors of effects (masks/canvas/tables/tokens.py), interned: equal vectors, one number.
 
 After a few bytes most states read nothing any more, so a vector is kept as the places that have an effect, ascending, and these.
 """

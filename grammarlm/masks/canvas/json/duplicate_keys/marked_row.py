@@ -22,7 +22,7 @@ from .plain_row import PlainRow
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.classes import TokenClasses
     from grammarlm.masks.canvas.json.rows import JsonRows
-    from grammarlm.masks.canvas.json.tables.explored import States
+    from grammarlm.masks.canvas.json.states.explored import States
 
     from .spans import Place, Span
 

@@ -22,7 +22,7 @@ from .spans import Span, all_spans
 
 if TYPE_CHECKING:
     from grammarlm.masks.canvas.json.rows import JsonRows
-    from grammarlm.masks.canvas.json.tables.explored import States
+    from grammarlm.masks.canvas.json.states.explored import States
 
 MOST_MARKED = 20_000  # states whose objects marks are followed through: marks make more of them than there may be
 

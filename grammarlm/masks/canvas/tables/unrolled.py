@@ -14,7 +14,7 @@ from grammarlm.masks.canvas.stack.table import StackTable
 from grammarlm.masks.runtime.limits import Clock
 
 from .automaton import ByteAutomaton
-from .table import FIRST_CONTROL, JsonTable
+from .table import FIRST_CONTROL, TableMaker
 from .tokens import NOWHERE, TokenEffects, TrieVocabulary
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def unrolled(automaton: Automaton, source: Any, machine: ByteAutomaton, begins: 
         classes = TokenClasses(classes.of[:size], classes.count)
         has_tokens = classes.sizes > 0
     behind = byte_classes[list(MARKS_BEHIND)].tolist() if tokens.marked is not None else []
-    made = JsonTable(machine, effects, (vectors - 1).tolist(), has_tokens, behind, clock.check)
+    made = TableMaker(machine, effects, (vectors - 1).tolist(), has_tokens, behind, clock.check)
     has_marks = tokens.marked is not None
     return Unrolled(source, machine, classes, made.table, has_marks, made.symbol_of, begins, byte_classes)
 

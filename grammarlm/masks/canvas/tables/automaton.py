@@ -1,4 +1,4 @@
-"""The unrolled JSON machine as a small automaton over classes of bytes: states with equal futures are one.
+"""A machine that reads bytes as a small automaton over classes of bytes: states with equal futures are one.
 
 An **effect** is what bytes do to a state, as a number: a state that they lead to; NONE; or, from the number of states on, one of
 `effects`: a set of ways, each of which ends in a state after pushes, or in the middle of a token after a pop.
@@ -24,7 +24,7 @@ ALL_RETURNS = 0  # the number of the vector that leaves each state as it is afte
 
 
 class ByteTable(Protocol):
-    """What each byte does to each state, as the JSON machine is unrolled (explored.py)."""
+    """What each byte does to each state: of the JSON machine unrolled (json/states/explored.py), of regular automata, of parts."""
 
     @property
     def next(self) -> np.ndarray: ...

@@ -1,4 +1,4 @@
-"""The stack table of a JSON Schema: classes of tokens, and what they do to states and symbols."""
+"""The stack table of an automaton over bytes: classes of tokens, and what they do to states and symbols."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST_EDGES, FIRST_KINDS = 8, 1024  # a state, and in all: memory that is not us
 Point = tuple[str, int]  # the kind of a point, and its number among those
 
 
-class JsonTable:
+class TableMaker:
     """Makes the table; push and micro points are numbered as they are met, and renumbered at the end."""
 
     def __init__(
