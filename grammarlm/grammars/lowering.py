@@ -1,4 +1,4 @@
-"""Replaces derived grammars by what they stand for in one vocabulary (derived.py)."""
+"""Replaces derived grammars by what they stand for in one vocabulary (derived.py), and EBNF by parts where it has sets of tokens."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .compose import Grammar, Literal, leaves
 from .derived import Derived, Specials, choice, sequence
+from .ebnf.parts import has_tokens, in_parts
 from .generated import spelled
 from .items.special_token import Token
 from .stops import without_stops
@@ -25,7 +26,7 @@ def specials_of(vocab: Vocabulary) -> Specials:
 def lowered(grammar: Grammar, vocab: Vocabulary, tick: Callable[[], None]) -> Grammar:
     """The grammar without derived ones in it, and with markers of texts that are special tokens as such; itself where it has
     neither. `tick` raises where the caller's time is over. Over bytes alone, which are no tokens, texts have no most tokens."""
-    if not any(isinstance(part, (Derived, Text)) for part in leaves(grammar)):
+    if not any(isinstance(part, (Derived, Text)) or has_tokens(part) for part in leaves(grammar)):
         return grammar
     specials = specials_of(vocab)
     specials.tick = tick  # type: ignore[method-assign]
@@ -43,6 +44,8 @@ def _lowered(grammar: Grammar, specials: Specials, made: dict[int, Grammar]) -> 
         found = _lowered(grammar.grammar(specials), specials, {})
         if grammar.whitespace is not None:
             found = spelled(found, grammar.whitespace)
+    elif has_tokens(grammar):
+        found = in_parts(grammar, specials)
     elif isinstance(grammar, Text):
         found = _marked(grammar, specials)
     else:

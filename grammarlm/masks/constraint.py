@@ -200,7 +200,11 @@ def compile(
     except RecursionError:
         raise LimitExceeded("the grammar is nested too deeply for this process's recursion limit; flatten it") from None
     except GrammarError as refusal:
-        error = of_tool(grammar, refusal, lambda part: automaton_of(part, vocab, limits, canonical_only))
+
+        def again(part: Grammar) -> object:
+            return automaton_of(lowered(part, vocab, Clock(limits).check), vocab, limits, canonical_only)
+
+        error = of_tool(grammar, refusal, again)
         if LOGGER.isEnabledFor(logging.INFO):
             LOGGER.info("refused %s: %s: %s", brief(grammar, 100), type(error).__name__, error)
         if error is refusal:

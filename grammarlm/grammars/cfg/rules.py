@@ -53,6 +53,14 @@ class Token:
 
 
 @dataclass(slots=True, unsafe_hash=True)
+class OtherToken:
+    """Any one token but these and those that end a text, by its id; never through its bytes."""
+
+    excluded: tuple[int, ...]
+    position: int
+
+
+@dataclass(slots=True, unsafe_hash=True)
 class Sequence:
     """All parts, in this order; without parts: the empty text."""
 
@@ -75,7 +83,7 @@ class Repeat:
     high: int | None
 
 
-Node = Text | Chars | Call | Pattern | Token | Sequence | Alternatives | Repeat
+Node = Text | Chars | Call | Pattern | Token | OtherToken | Sequence | Alternatives | Repeat
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from grammarlm.grammars.cfg.rules import Chars, Rules, Token
 from grammarlm.grammars.regular import charset
 
 from .reader import BRACES, RuleReader, RuleText
-from .scanner import COMMENT, LAST_TOKEN, SPACE
+from .scanner import COMMENT, SPACE
 
 _ANY = Chars(charset.ALL)
 
@@ -94,9 +94,7 @@ class _Reader(RuleReader):
             digits = token[2:-2]
             if token[-2] != "]" or not (digits.isascii() and digits.isdigit()):
                 raise self.error("'<[' begins a token by its id, such as <[1000]>", at)
-            name = self.number(digits, "this token's id", at)
-            if name > LAST_TOKEN:
-                raise self.error(f"no token has the id {name}", at)
+            name = self.token_id(digits, at)
         self.parts.append(Token(name, at))
 
     def negated_token(self, token: str, at: int) -> None:

@@ -1,4 +1,5 @@
-r"""The macros of xgrammar's EBNF: Token(1, 2), Regex("...") and TagDispatch(...). The others are recognised and refused.
+r"""The macros of xgrammar's EBNF: Token(1, 2), ExcludeToken(1, 2), Regex("...") and, in dispatch.py, TagDispatch(...) and
+TokenTagDispatch(...). Substring(...) is recognised and refused.
 
 A Regex() is passed on in the syntax of Python's `re`. xgrammar reads regular expressions differently (it ignores anchors in the
 middle of a pattern, `a++` is no possessive repeat, `{` needs a number). So only what both read alike, or what can be rewritten for
@@ -16,18 +17,18 @@ from __future__ import annotations
 import re
 
 from grammarlm.errors import UnsupportedFeature
-from grammarlm.grammars.cfg.rules import Alternatives, Call, Node, Pattern, Token
+from grammarlm.grammars.cfg.rules import Alternatives, Call, Node, OtherToken, Pattern, Token
 from grammarlm.grammars.regular.charset import LAST
 
-from .dispatch import DISPATCH_CALL, STRING, read_dispatch
-from .scanner import COMMENT, LAST_TOKEN, SPACE, Scanner
+from .dispatch import DISPATCH_CALL, DISPATCHES, STRING, read_dispatch
+from .scanner import COMMENT, SPACE, Scanner
 
-MACROS = {"TagDispatch", "Token", "TokenTagDispatch", "ExcludeToken", "Regex", "Substring"}
+MACROS = {*DISPATCHES, "Token", "ExcludeToken", "Regex", "Substring"}
 
 # A call with its arguments as one token, for a reader's verbose pattern.
-MACRO_CALL = rf"""(?:Token|Regex) {SPACE} \( (?: [^()"\#] | {STRING} | {COMMENT}[\r\n] )* \) | {DISPATCH_CALL}"""
+MACRO_CALL = rf"""(?:Token|ExcludeToken|Regex) {SPACE} \( (?: [^()"\#] | {STRING} | {COMMENT}[\r\n] )* \) | {DISPATCH_CALL}"""
 
-_IDS = re.compile(rf"Token{SPACE}\({SPACE}([0-9]+{SPACE}(?:,{SPACE}[0-9]+{SPACE})*)\)")
+_IDS = re.compile(rf"(?:Token|ExcludeToken){SPACE}\({SPACE}([0-9]+{SPACE}(?:,{SPACE}[0-9]+{SPACE})*)\)")
 _REGEX = re.compile(
     rf"Regex{SPACE}\({SPACE}({STRING}){SPACE}"
     rf"((?:,{SPACE}(?:flags{SPACE}={SPACE}{STRING}|json_string{SPACE}={SPACE}(?:true|false)){SPACE})*)\)"
@@ -67,26 +68,24 @@ _REASONS = (
 
 def read_macro(scanner: Scanner, calls: list[Call], name: str, token: str, at: int) -> Node:
     """The node of a macro; `token` is the whole call, or the name alone if no call was found."""
-    if name == "TagDispatch":
-        return read_dispatch(scanner, calls, token, at)
+    if name in DISPATCHES:
+        return read_dispatch(scanner, calls, name, token, at)
     if name == "Token":
-        return _token(scanner, token, at)
+        tokens = tuple(Token(i, at) for i in _ids(scanner, name, token, at))
+        return tokens[0] if len(tokens) == 1 else Alternatives(tokens)
+    if name == "ExcludeToken":
+        return OtherToken(_ids(scanner, name, token, at), at)
     if name == "Regex":
         return _regex(scanner, token, at)
-    instead = "; gl.StructuralTag has token_dispatch" if name == "TokenTagDispatch" else ""
-    raise scanner.error(f"{name}() is not supported{instead}", at, UnsupportedFeature)
+    raise scanner.error(f"{name}() is not supported", at, UnsupportedFeature)
 
 
-def _token(scanner: Scanner, token: str, at: int) -> Node:
+def _ids(scanner: Scanner, name: str, token: str, at: int) -> tuple[int, ...]:
     call = _IDS.match(token)
     if call is None:
-        raise scanner.error("Token() takes ids of tokens: Token(128010), Token(1, 2)", at)
+        raise scanner.error(f"{name}() takes ids of tokens: {name}(128010), {name}(1, 2)", at)
     arguments = re.sub(COMMENT, "", call.group(1))
-    ids = {scanner.number(digits, "this token's id", at) for digits in re.findall("[0-9]+", arguments)}
-    if max(ids) > LAST_TOKEN:
-        raise scanner.error(f"no token has the id {max(ids)}", at)
-    tokens = tuple(Token(i, at) for i in sorted(ids))
-    return tokens[0] if len(tokens) == 1 else Alternatives(tokens)
+    return tuple(sorted({scanner.token_id(digits, at) for digits in re.findall("[0-9]+", arguments)}))
 
 
 def _regex(scanner: Scanner, token: str, at: int) -> Node:

@@ -132,6 +132,12 @@ class Scanner:
         known = " ".join(f"\\{c}" for c in escapes)
         raise self.error(f"unknown escape \\{letter}; there are {known} \\x \\u \\U", at)
 
+    def token_id(self, digits: str, at: int) -> int:
+        number = self.number(digits, "this token's id", at)
+        if number > LAST_TOKEN:
+            raise self.error(f"no token has the id {number}", at)
+        return number
+
     def number(self, digits: str, what: str, at: int) -> int:
         if len(digits.lstrip("0")) > LONGEST_NUMBER:
             raise self.error(f"{what} has more than {LONGEST_NUMBER} digits", at)

@@ -23,6 +23,7 @@ from grammarlm.grammars.derived import Specials, sequence
 from grammarlm.grammars.ebnf.ebnf import Ebnf
 from grammarlm.grammars.ebnf.macros import python_pattern
 from grammarlm.grammars.items.special_token import Token
+from grammarlm.grammars.items.tokens_by_name import TokensByName
 from grammarlm.grammars.json_schema.schema import JsonSchema
 from grammarlm.grammars.lark.grammar import Lark
 from grammarlm.grammars.regular.regex import Regex
@@ -33,7 +34,6 @@ from grammarlm.grammars.tools.texts import one_of
 from .dispatch import Rule, dispatched, in_turns, rule_of
 from .fields import FORMATS, read, wrong
 from .styles import ELEMENTS, STYLES, entries_of
-from .tokens import TokensByName
 from .without import without_texts
 
 DEEPEST = 100  # formats within each other
@@ -154,7 +154,7 @@ class Formats:
     # ------------------------------------------------------------------ tokens
 
     def _token(self, given: SimpleNamespace) -> Grammar:
-        return self.tokens.one(given.token, given.at)
+        return self.tokens.one_of([given.token], given.at)
 
     def _exclude_token(self, given: SimpleNamespace) -> Grammar:
         return self.tokens.any_but([*given.exclude_tokens, *given.ends.tokens], given.at)
@@ -221,7 +221,7 @@ class Formats:
         if isinstance(value, str):
             return value, self.specials.grammar(value), False
         token = self._fields(value, at, "token").token
-        return token, self.tokens.one(token, at), True
+        return token, self.tokens.one_of([token], at), True
 
     def _tags_with_separator(self, given: SimpleNamespace) -> Grammar:
         separator = self.specials.grammar(given.separator) if given.separator else None
@@ -289,7 +289,7 @@ class Formats:
 
     def _token_dispatch(self, given: SimpleNamespace) -> Grammar:
         at, rules = f"{given.at}/rules", self._bodies(given)
-        calls = one_of([sequence([self.tokens.one(token, at), body]) for (token, _), body in rules])
+        calls = one_of([sequence([self.tokens.one_of([token], at), body]) for (token, _), body in rules])
         return self._among_tokens(given, [token for (token, _), _ in rules], calls, None, is_loop=given.loop)
 
     def _among_tokens(

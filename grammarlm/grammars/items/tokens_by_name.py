@@ -1,7 +1,7 @@
 """Tokens of one vocabulary by their texts or ids.
 
-one("<|call|>")     Token("<|call|>"), a special token        one(17)     Tokens([[17]]), where 17 is text: this token alone
-any_but([17])       one token of any kind, but not 17, and none that ends a text
+one_of(["<|call|>"])    Token("<|call|>"), a special token        one_of([17])    Tokens([[17]]), where 17 is text: this token alone
+any_but([17])           one token of any kind, but not 17, and none that ends a text
 """
 
 from __future__ import annotations
@@ -12,29 +12,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grammarlm.errors import UnsupportedFeature, brief, placed_error
+from grammarlm.errors import GrammarError, UnsupportedFeature, brief, placed_error
 from grammarlm.grammars.compose import Grammar
 from grammarlm.grammars.derived import choice
-from grammarlm.grammars.items.special_token import Token
-from grammarlm.grammars.items.tokens import Tokens
 
-from .fields import wrong
+from .special_token import Token
+from .tokens import Tokens
 
 if TYPE_CHECKING:
     from grammarlm.vocab.vocabulary import Vocabulary
 
 
 class TokensByName:
-    """The tokens that a structural tag names; without a vocabulary there are none."""
+    """The tokens that a grammar names, and where it does; without a vocabulary there are none."""
 
     def __init__(self, vocab: Vocabulary | None):
         self.vocab = vocab
 
-    def one(self, name: str | int, at: str) -> Grammar:
-        """The token with this text or id, as one token."""
+    def one_of(self, names: Iterable[str | int], at: str) -> Grammar:
+        """A token with one of these texts or ids, as one token."""
         if self._known(at).names_are_text:
-            return Token(name)
-        ids, special = self.ids([name], at), {*self._known(at).special_ids, *self._known(at).stop_ids}
+            return choice(map(Token, names))
+        ids, special = self.ids(names, at), {*self._known(at).special_ids, *self._known(at).stop_ids}
         texts = [[token] for token in ids if token not in special]
         return choice([*(Token(token) for token in ids if token in special), *([Tokens(texts)] if texts else [])])
 
@@ -45,7 +44,7 @@ class TokensByName:
         left_out = [*self.ids(excluded, at), *vocab.stop_ids]
         allowed[[token for token in left_out if token < len(allowed)]] = False
         if not allowed.any():
-            raise wrong("no token is left: all are excluded", at)
+            raise placed_error(GrammarError("no token is left: all are excluded"), at)
         return Tokens(np.flatnonzero(allowed)[:, None])
 
     def ids(self, names: Iterable[str | int], at: str) -> list[int]:
@@ -64,7 +63,7 @@ class TokensByName:
             is_same = (vocab.data[vocab.offsets[likely, None] + np.arange(len(data))] == data).all(axis=1)
             found = likely[is_same].tolist()
         if not found:
-            raise wrong(f"the vocabulary has no token {brief(name, 80)}", at)
+            raise placed_error(GrammarError(f"the vocabulary has no token {brief(name, 80)}"), at)
         return found
 
     def _known(self, at: str) -> Vocabulary:
