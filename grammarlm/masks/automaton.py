@@ -18,6 +18,8 @@ from .protocol import Epoch, Program, StateTerm
 class Automaton:
     """A program and the current epoch of its states."""
 
+    machine: str  # the name of the one that compiled it: a derived grammar does not tell
+
     def __init__(self, program: Program, make_epoch: Callable[[Any], Epoch]):
         self.program: Any = program
         self.make_epoch = make_epoch

@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from grammarlm.errors import UnsupportedFeature, brief
-from grammarlm.masks.machines.registry import machine_of
 
 from .protocol import View
 
@@ -30,7 +29,7 @@ def view_of(constraint: Compiled) -> View:
             "a canvas with canonical_only=True: which tokens are canonical depends on the token before, which may be masked; "
             "leave canonical_only out"
         )
-    name = machine_of(constraint.grammar).name
+    name = constraint._automaton.machine
     home = HOMES.get(name)
     if home is None:
         raise UnsupportedFeature(

@@ -63,7 +63,9 @@ def automaton_of(grammar: Grammar, vocab: Vocabulary, limits: Limits, canonical_
     """The grammar's automaton, by its machine."""
     machine = machine_of(grammar)
     try:
-        return machine.compile(grammar, vocab, limits, canonical_only)
+        automaton, report = machine.compile(grammar, vocab, limits, canonical_only)
+        automaton.machine = machine.name
+        return automaton, report
     except UnsatisfiableGrammar as error:
         # Tokens that spell a part may be missing, while others spell it together with the next.
         if not machine.names_empty_parts or token_facts(vocab).single_bytes != ALL_BYTES:

@@ -25,9 +25,29 @@ def test_what_has_no_view_is_refused_by_name() -> None:
         (gl.Lark.library("python"), "indented blocks"),
         (gl.TokenList(gl.Tokens([[97], [98, 97]]), separator=",", most=3), "TokenList"),
         (gl.Regex("a") + gl.Tokens([[97, 98], [98]]), r"a canvas over Tokens\(2 items\) beside other grammars"),
+        (gl.Ebnf('root ::= "a" ExcludeToken(98)*'), r"a canvas over Tokens\(256 items\) beside other grammars"),
+        (gl.Text(until="<s>"), "names tokens"),
     ):
         with pytest.raises(gl.UnsupportedFeature, match=message):
             gl.compile(grammar, VOCAB).canvas(4)
+
+
+def test_a_derived_grammar_has_the_canvas_of_what_it_stands_for() -> None:
+    """A structural tag was taken for regular, and its canvas failed with AttributeError."""
+    schema = {"type": "object", "properties": {"a": {"enum": [1, "b"]}}, "additionalProperties": False}
+    content = {"type": "json_schema", "json_schema": schema}
+    tag = gl.StructuralTag(
+        {"type": "structural_tag", "format": {"type": "tag", "begin": "<f>", "content": content, "end": "</f>"}}
+    )
+    for length in (6, 9, 15):
+        for row in ([-1] * length, [60, *[-1] * (length - 1)]):
+            here, there = (
+                gl.compile(grammar, VOCAB).canvas(length) for grammar in (tag, "<f>" + gl.JsonSchema(schema) + "</f>")
+            )
+            assert here.is_completable(row) == there.is_completable(row) == (length >= 9)
+            if length >= 9:
+                rows = [canvas.allowed(row).test(place, range(258)) for canvas in (here, there) for place in range(length)]
+                assert [each.tolist() for each in rows[:length]] == [each.tolist() for each in rows[length:]]
 
 
 def test_a_table_that_outgrows_its_limit_is_refused() -> None:
