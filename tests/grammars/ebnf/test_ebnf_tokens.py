@@ -100,3 +100,127 @@ def test_every_token_of_random_grammars(seed: int, count: int, record_property: 
                 states = oracle.after(states, token)
     record_counts(record_property, outcomes, cases="masks")
     assert outcomes["masks"] > 4 * count
+
+
+ALL = {*range(VOCAB.size)} - {STOP}
+LISTS = 'root ::= "a" ExcludeToken(97, 257)* lists\nlists ::= "[" lists* "]"'
+MIXED = """
+root ::= TagDispatch(("<c>", middle), excludes=("no"))
+middle ::= Token(97, 98) TokenTagDispatch((256, leaf), loop_after_dispatch=false, excludes=(257,)) "!"
+leaf ::= [0-9]+
+"""
+CALLS = 'root ::= TokenTagDispatch((256, call), excludes=(257))\ncall ::= "(" Token(97, 259) ")"'
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "expected"),
+    [
+        (LISTS, [], {A}),
+        (LISTS, [A], ALL - {A, DONE}),
+        (LISTS, [A, CALL, B], ALL - {A, DONE}),
+        (LISTS, [A, *b"[["], ALL - {A, DONE}),
+        (LISTS, [A, *b"[[]]"], ALL - {A, DONE} | {STOP}),
+        (CALLS, [CALL], {*b"("}),
+        (CALLS, [CALL, *b"("], {A, CA}),
+        (CALLS, [CALL, *b"(", CA, *b")"], ALL - {DONE} | {STOP}),
+        (MIXED, [*b"x<c>"], {A, B}),
+        (MIXED, [*b"x<c>", A], ALL - {DONE}),
+        (MIXED, [*b"x<c>", A, B, CALL], {*b"0123456789"}),
+        (MIXED, [*b"x<c>", A, B, CALL, *b"12"], {*b"0123456789!"}),
+        (MIXED, [*b"x<c>", A, B, CALL, *b"12!n"], {*range(128), *range(0xC2, 0xF5), AB, CA, ABC, STOP} - {*b"o"}),
+    ],
+)
+def test_beside_rules_and_free_text(text: str, tokens: list[int], expected: set[int]) -> None:
+    """Rules that call themselves beside sets of tokens, ordinary text by its id, and a dispatch of tokens in one of texts."""
+    assert allowed(read(text, tokens)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("root ::= ExcludeToken(257, 98)", []),
+        ('root ::= "c" ExcludeToken(98)* "b"', [C, A, C]),
+        ("root ::= ExcludeToken(97){1,2}", [C]),
+        ("root ::= TokenTagDispatch()", [A, CALL]),
+        ("root ::= TokenTagDispatch(excludes=(257, 98,))", [A, CALL]),
+        (CALLS, [A, CALL, *b"(", A, *b")", CALL]),
+        (CALLS, [A, CALL, *b"(", CA]),
+        ("root ::= TokenTagDispatch((256, x), (97, y), loop_after_dispatch=false)\nx ::= Token(97)\ny ::= [^]", [B, A, B]),
+        ("root ::= TokenTagDispatch((256, x), (256, y))\nx ::= [a]\ny ::= Regex(\"b+\")", [CALL, B, B, B]),
+    ],
+)  # fmt: skip
+def test_masks_beside_xgrammar(text: str, tokens: list[int]) -> None:
+    """What differs: a token that ends what stands before and goes on is none of its own here, and xgrammar takes it; where the
+    end of a text is not excluded it allows its token for one of them."""
+    xgrammar = pytest.importorskip("xgrammar")
+    names = [VOCAB.token_bytes(token) for token in range(VOCAB.size)]
+    info = xgrammar.TokenizerInfo(names, xgrammar.VocabType.RAW, vocab_size=VOCAB.size, stop_token_ids=[STOP])
+    compiled = xgrammar.GrammarCompiler(info, max_threads=1).compile_grammar(xgrammar.Grammar.from_ebnf(text))
+    theirs, ours = xgrammar.GrammarMatcher(compiled), gl.compile(gl.Ebnf(text), VOCAB).matcher()
+    words = xgrammar.allocate_token_bitmask(1, VOCAB.size)
+    for token in [*tokens, None]:
+        theirs.fill_next_token_bitmask(words)
+        there = {token for token in range(VOCAB.size) if int(words[0, token // 32]) >> (token % 32) & 1}
+        here = allowed(ours)
+        assert here <= there
+        assert there - here <= {STOP, AB, CA, ABC}
+        assert token is None or (ours.advance(token) and theirs.accept_token(token))
+
+
+def test_one_grammar_as_tag_and_as_ebnf() -> None:
+    """A structural tag's token_dispatch and TokenTagDispatch are the same parts."""
+    rule = {"type": "grammar", "grammar": 'root ::= "x"+'}
+    dispatch = {"type": "token_dispatch", "rules": [["<call>", rule]], "exclude_tokens": [DONE]}
+    tag = gl.compile(gl.StructuralTag({"type": "structural_tag", "format": dispatch}), VOCAB)
+    ebnf = gl.compile(gl.Ebnf('root ::= TokenTagDispatch((256, x), excludes=(257))\nx ::= "x"+'), VOCAB)
+    for tokens in ([], [A], [CALL], [CALL, *b"xx"], [CALL, *b"xx", CALL]):
+        here, there = ebnf.matcher(), tag.matcher()
+        assert all(here.advance(token) and there.advance(token) for token in tokens)
+        assert allowed(here) == allowed(there)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words", "position"),
+    [
+        ('root ::= "(" ExcludeToken(98) root | "a"', gl.UnsupportedFeature, "the rule 'root', which calls itself", 13),
+        ("root ::= TokenTagDispatch((256, x))\nx ::= y | \"a\"\ny ::= root", gl.UnsupportedFeature, "calls itself", 9),
+        ("root ::= x*\nx ::= ExcludeToken(300)", gl.GrammarError, "the vocabulary has no token 300", 18),
+        ("root ::= ExcludeToken(1)* Token(300)", gl.GrammarError, "the vocabulary has no token 300", 26),
+        ("root ::= ExcludeToken(1)* Token(261)", gl.GrammarError, "the token 261 ends a text", 26),
+        (f"root ::= ExcludeToken({', '.join(map(str, range(261)))})", gl.GrammarError, "no token is left", 9),
+        ("root ::= (ExcludeToken(98) \"a\"){2000000000,}", gl.LimitExceeded, "at most 1,073,741,824 times", None),
+    ],
+)  # fmt: skip
+def test_what_is_refused(text: str, error: type[gl.GrammarError], words: str, position: int | None) -> None:
+    with pytest.raises(gl.GrammarError, match=words) as caught:
+        gl.compile(gl.Ebnf(text), VOCAB)
+    assert type(caught.value) is error
+    assert caught.value.position == position
+
+
+def test_what_cannot_be_combined_is_refused() -> None:
+    with pytest.raises(gl.UnsupportedFeature, match="'&' with a Tokens"):
+        gl.compile(gl.Ebnf("root ::= ExcludeToken(98)*") & gl.Ban(["a"]), VOCAB)
+
+
+def test_words_in_strings_and_comments_are_no_macros() -> None:
+    """Nor is what no text needs: the grammar stays one of rules, and may call itself."""
+    text = 'root ::= "ExcludeToken(1)" | "(" root ")" # TokenTagDispatch\nother ::= ExcludeToken(1) other'
+    assert allowed(read(text, [*b"(("])) == {*b"(E"}
+
+
+def test_another_tag_at_fault_is_named() -> None:
+    """The error is not laid at a grammar's door that only a vocabulary makes parts of."""
+    elements = [
+        {"type": "grammar", "grammar": "root ::= ExcludeToken(98)"},
+        {"type": "json_schema", "json_schema": {"type": "strin"}},
+    ]
+    tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": elements}}
+    with pytest.raises(gl.GrammarError, match="^/format/elements/1/json_schema"):
+        gl.compile(gl.StructuralTag(tag), VOCAB)
+
+
+def test_saved_and_read_again() -> None:
+    again = gl.Constraint.from_bytes(gl.compile(gl.Ebnf(CALLS), VOCAB).to_bytes(), VOCAB).matcher()
+    assert all(map(again.advance, [A, CALL, *b"("]))
+    assert allowed(again) == {A, CA}
