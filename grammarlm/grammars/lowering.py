@@ -1,4 +1,4 @@
-"""Replaces derived grammars by what they stand for in one vocabulary (derived.py), and EBNF by parts where it has sets of tokens."""
+"""Replaces derived grammars by what they stand for in one vocabulary (derived.py), and EBNF with sets of tokens by its parts."""
 
 from __future__ import annotations
 

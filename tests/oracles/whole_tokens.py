@@ -1,8 +1,8 @@
 """Languages over bytes and whole tokens, as an automaton whose edges are bytes, sets of tokens, or nothing.
 
 A term is a tuple: ("text", "ab"), ("tokens", ids), ("other", ids), ("seq", terms), ("or", terms), ("repeat", term, low, high),
-("dispatch", [(id, term)], loop, excludes). A token is read whole, from its first byte on, or byte by byte; edges of bytes may end in
-its middle, those of tokens may not. Every byte is a token, so a state can be completed iff a path leads from it to the end.
+("dispatch", [(id, term)], loop, excludes). A token is read whole, from its first byte on, or byte by byte: edges of bytes may end
+within it. Every byte is a token, so a state can be completed iff a path leads from it to the end.
 """
 
 from typing import Any

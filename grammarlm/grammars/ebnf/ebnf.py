@@ -8,11 +8,11 @@ r"""EBNF in xgrammar's notation.
     ''')
 
 `"text"`, `[a-z]`, `[^a-z]`, `[^]` (any character), `( )`, `|`, `* + ? {m} {m,} {m,n}`, `#` to the end of the line, `Token(1, 2)`
-(one token with any of these ids), `Regex("...")` and `TagDispatch(...)` (dispatch.py). A rule begins on a line of its own and ends
-where the next one begins; an empty alternative is written `""`. A look-ahead `(= ...)` at the end of a rule is xgrammar's hint to
-itself about what follows: it changes no text and no mask there, so it is checked and dropped. TokenTagDispatch, ExcludeToken,
-Substring and rule options such as name[lazy] are refused, and so is any Regex() that xgrammar and Python read differently
-(macros.py).
+(one token with any of these ids), `ExcludeToken(1, 2)` (one with any other), `Regex("...")`, `TagDispatch(...)` and
+`TokenTagDispatch(...)` (dispatch.py). A rule begins on a line of its own and ends where the next one begins; an empty alternative
+is written `""`. A look-ahead `(= ...)` at the end of a rule is xgrammar's hint to itself about what follows: it changes no text and
+no mask there, so it is checked and dropped. Substring and rule options such as name[lazy] are refused, and so is any Regex() that
+xgrammar and Python read differently (macros.py). A grammar in which any token but some may stand becomes parts (parts.py).
 
 When not to use it: for grammars written for llama.cpp there is Gbnf, which reads escapes, line breaks and tokens as llama.cpp does.
 """

@@ -26,7 +26,9 @@ from .scanner import COMMENT, SPACE, Scanner
 MACROS = {*DISPATCHES, "Token", "ExcludeToken", "Regex", "Substring"}
 
 # A call with its arguments as one token, for a reader's verbose pattern.
-MACRO_CALL = rf"""(?:Token|ExcludeToken|Regex) {SPACE} \( (?: [^()"\#] | {STRING} | {COMMENT}[\r\n] )* \) | {DISPATCH_CALL}"""
+MACRO_CALL = (
+    rf"""(?:Token|ExcludeToken|Regex) {SPACE} \( (?: [^()"\#] | {STRING} | {COMMENT}[\r\n] )* \) | {DISPATCH_CALL}"""
+)
 
 _IDS = re.compile(rf"(?:Token|ExcludeToken){SPACE}\({SPACE}([0-9]+{SPACE}(?:,{SPACE}[0-9]+{SPACE})*)\)")
 _REGEX = re.compile(

@@ -1,4 +1,4 @@
-"""A grammar with ExcludeToken() or TokenTagDispatch() in it, as parts: most of a vocabulary is a set of tokens, not letters of rules.
+"""A grammar with ExcludeToken() or TokenTagDispatch() as parts: most of a vocabulary is a set of tokens, not letters of rules.
 
     root ::= "a" ExcludeToken(7)* list        Literal("a") + Repeat(Tokens(all but 7)) + RulesPart(list)
     list ::= "[" list* "]"
@@ -82,7 +82,7 @@ class _Parts:
         """The parts of a rule, or of several that call each other."""
         for name in knot:
             nodes = list(_nodes(self._bodies[name]))
-            other = next((node for node in nodes if self._has_other(node)), None)
+            other = next(filter(self._has_other, nodes), None)
             if other is not None and is_recursive:
                 raise self._error(
                     f"the rule {name[:60]!r}, which calls itself, has ExcludeToken() or TokenTagDispatch() in it, which is not "
@@ -95,7 +95,7 @@ class _Parts:
             has_parts = not is_recursive and any(map(self._is_part, nodes))
             self._of_rule[name] = self._of(self._bodies[name]) if has_parts else None
 
-    def _has_other(self, node: cfg.Node) -> bool:
+    def _has_other(self, node: cfg.Node) -> TypeGuard[cfg.OtherToken | cfg.Call]:
         return isinstance(node, cfg.OtherToken) or (isinstance(node, cfg.Call) and node.name in self._with_others)
 
     def _is_part(self, node: cfg.Node) -> bool:
@@ -155,7 +155,9 @@ class _Parts:
             assert isinstance(token.name, int)
             self._check([token.name], token.position)
             if token.name in self._vocab.stop_ids:
-                raise self._error(f"the token {token.name} ends a text, so it cannot be part of one; leave it out", token.position)
+                raise self._error(
+                    f"the token {token.name} ends a text, so it cannot be part of one; leave it out", token.position
+                )
             ids.append(token.name)
         return self._tokens.one_of(ids, "")
 

@@ -73,7 +73,12 @@ class RandomGrammar:
         given = [f"({tag}, {self._rule(text)})" for tag, _, text in rules]
         given += [] if loop else ["loop_after_dispatch=false"]
         given += [f"excludes=({', '.join(map(str, excludes))},)"] if excludes else []
-        return ("dispatch", [(tag, term) for tag, term, _ in rules], loop, excludes), f"TokenTagDispatch({', '.join(given)})"
+        return (
+            "dispatch",
+            [(tag, term) for tag, term, _ in rules],
+            loop,
+            excludes,
+        ), f"TokenTagDispatch({', '.join(given)})"
 
 
 @tiers("seed, count", (0, 60), (1, 3_000))
@@ -216,7 +221,7 @@ def test_another_tag_at_fault_is_named() -> None:
         {"type": "json_schema", "json_schema": {"type": "strin"}},
     ]
     tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": elements}}
-    with pytest.raises(gl.GrammarError, match="^/format/elements/1/json_schema"):
+    with pytest.raises(gl.GrammarError, match=r"^/format/elements/1/json_schema"):
         gl.compile(gl.StructuralTag(tag), VOCAB)
 
 

@@ -46,7 +46,9 @@ def test_a_derived_grammar_has_the_canvas_of_what_it_stands_for() -> None:
             )
             assert here.is_completable(row) == there.is_completable(row) == (length >= 9)
             if length >= 9:
-                rows = [canvas.allowed(row).test(place, range(258)) for canvas in (here, there) for place in range(length)]
+                rows = [
+                    canvas.allowed(row).test(place, range(258)) for canvas in (here, there) for place in range(length)
+                ]
                 assert [each.tolist() for each in rows[:length]] == [each.tolist() for each in rows[length:]]
 
 
