@@ -16,7 +16,9 @@ from tests.laws.vocabularies import every_byte
 from tests.texts import accepts
 
 pydantic = pytest.importorskip("pydantic")
+pydantic_core = pytest.importorskip("pydantic_core")
 
+READS_KEYS = "extras_keys_schema" in pydantic_core.core_schema.ModelFieldsSchema.__annotations__
 VOCAB = every_byte().vocabulary()
 
 
@@ -240,3 +242,59 @@ def test_a_tag_is_never_left_out() -> None:
     assert not accepts(constraint, "{}")
     assert accepts(constraint, '{"kind": "second"}')
     assert accepts(gl.compile(gl.JsonSchema(First | Second), VOCAB), "{}")
+
+
+def test_a_tag_may_have_an_alias() -> None:
+    class First(pydantic.BaseModel):
+        kind: Literal["first"] = pydantic.Field("first", alias="Kind")
+
+    class Second(pydantic.BaseModel):
+        kind: Literal["second"] = pydantic.Field("second", alias="Kind")
+
+    constraint = gl.compile(
+        gl.JsonSchema(typing.Annotated[First | Second, pydantic.Field(discriminator="kind")]), VOCAB
+    )
+    assert accepts(constraint, '{"Kind": "second"}')
+    for text in ("{}", '{"kind": "second"}', '{"Kind": "third"}'):
+        assert not accepts(constraint, text)
+
+
+def test_other_keys_are_none_that_a_field_is_read_from() -> None:
+    class Named(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="allow", populate_by_name=True)
+        x: int = pydantic.Field(
+            default=1, validation_alias=pydantic.AliasChoices("X", "xx", pydantic.AliasPath("q", 0))
+        )
+
+    constraint = gl.compile(gl.JsonSchema(Named), VOCAB)
+    assert accepts(constraint, '{"X": 1, "y": "b"}')
+    for key in ("x", "xx", "q"):
+        assert not accepts(constraint, f'{{"{key}": "b"}}')
+
+
+def test_the_keys_of_a_dict_are_one_number_each() -> None:
+    """`{"0": 1, "-0": 2}` is a dict of one item."""
+    constraint = gl.compile(gl.JsonSchema(typing.Annotated[dict[int, int], pydantic.Field(min_length=2)]), VOCAB)
+    assert accepts(constraint, '{"0": 1, "-7": 2}')
+    assert not accepts(constraint, '{"0": 1, "-0": 2}')
+
+
+def test_no_word_of_pydantics_own_is_unknown() -> None:
+    """pydantic's name of the format is no word that the caller has misspelt."""
+
+    class Marked(pydantic.BaseModel):
+        mark: pydantic.UUID4
+
+    assert gl.compile(gl.JsonSchema(Marked), VOCAB).report.warnings == ()
+
+
+@pytest.mark.skipif(not READS_KEYS, reason="older versions do not read the keys' type")
+def test_the_keys_of_what_a_model_does_not_declare() -> None:
+    class Open(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="allow")
+        __pydantic_extra__: "dict[typing.Annotated[str, pydantic.Field(max_length=2)], int]"
+        long: int
+
+    constraint = gl.compile(gl.JsonSchema(Open), VOCAB)
+    assert accepts(constraint, '{"long": 1, "ab": 2}')
+    assert not accepts(constraint, '{"long": 1, "abc": 2}')

@@ -119,6 +119,27 @@ class Box(pydantic.BaseModel, typing.Generic[T]):
     more: "list[Box[T]] | None" = None
 
 
+class NamedAliased(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow", populate_by_name=True)
+    x: int = pydantic.Field(default=1, alias="X")
+
+
+class Puppy(pydantic.BaseModel):
+    kind: Literal["puppy"] = pydantic.Field("puppy", alias="animalKind")
+    age: int
+
+
+class Kitten(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow")
+    kind: Literal["kitten", "kitty"] = pydantic.Field(alias="animalKind")
+
+
+class Encoded(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(str_max_length=12)
+    some: pydantic.Base64Bytes = pydantic.Field(min_length=3, max_length=9)
+    text: pydantic.Base64Str = pydantic.Field(pattern="^[A-Z]*$")
+
+
 class Attributes(typing_extensions.TypedDict, total=False):
     size: typing_extensions.Required[int]
     name: str
@@ -168,7 +189,7 @@ TEXTS = [
     Annotated[str, pydantic.StringConstraints(to_upper=True, pattern="^[A-Z]+$")],
     held(str, pattern=r"^\d{2}\D[^\d]\s\S[^\s]\w\W[^\w].$"), held(str, pattern=r"^[\w.-]+@[\s]$"),
     held(str, pattern=r"^(?P<a>[]a]){0,2}\z"), held(str, pattern="(?i)^k$"), pydantic.constr(pattern="a+"),
-    PythonPattern, Short, AsBase64, AsHex,
+    PythonPattern, Short, AsBase64, AsHex, Encoded,
 ]  # fmt: skip
 if HAS_EMAIL:
     TEXTS.append(pydantic.EmailStr)
@@ -176,7 +197,7 @@ KEYED = [
     dict[str, int], dict[int, str], held(dict[int, int], min_length=1, max_length=2),
     dict[Literal["a", "b"], int], dict[datetime.date, int], dict[datetime.datetime, int], dict[datetime.timedelta, int],
     dict[uuid.UUID, int], dict[Decimal, int], dict[float, int], dict[bool, int], dict[int | str, int], dict[bytes, int],
-    dict[pydantic.HttpUrl, int], dict[held(str, pattern="^a+$"), int],
+    dict[pydantic.HttpUrl, int], dict[held(str, pattern="^a+$"), int], dict[pydantic.Base64Str, int],
     *((dict[Permission, int], dict[Level, int], dict[Colour, int]) if VERSION >= (2, 7) else ()),
 ]  # fmt: skip
 CONTAINERS = [
@@ -190,8 +211,8 @@ NAMED = [
     typing_extensions.TypeAliasType("Row", list[int]), pydantic.TypeAdapter(list[datetime.date]),
 ]  # fmt: skip
 MODELS = [
-    Frozen, WithInit, Aliased, Box[int], Attributes, Whole, Cat | Dog, held(Cat | Dog, discriminator="kind"),
-    list[held(Cat | Dog, discriminator="kind")],
+    Frozen, WithInit, Aliased, NamedAliased, Box[int], Attributes, Whole, Cat | Dog, held(Cat | Dog, discriminator="kind"),
+    list[held(Cat | Dog, discriminator="kind")], held(Puppy | Kitten, discriminator="kind"),
 ]  # fmt: skip
 TYPES = [*NUMBERS, *TIMES, *TEXTS, *KEYED, *CONTAINERS, *NAMED, *MODELS]
 
@@ -246,6 +267,11 @@ class Hook(pydantic.BaseModel):
     then: Callable[[], int]
 
 
+class DecodedTwice(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(val_json_bytes="base64")
+    some: pydantic.Base64Bytes
+
+
 class FromPath(pydantic.BaseModel):
     a: int = pydantic.Field(validation_alias=pydantic.AliasPath("q", 0))
 
@@ -269,6 +295,12 @@ REFUSED = [
     (held(str, pattern=r"[a&&b]"), "an operation on classes"),
     (dict[tuple[int, int], int], "use a list of pairs"),
     (dict[held(int, ge=-12, lt=340), int], "int as a key"),
+    (DecodedTwice, "would be decoded twice"),
+    (held(pydantic.Base64Str, pattern="^a"), "a pattern behind a function"),
+    (Annotated[str, pydantic.AfterValidator(str.lower), pydantic.Field(pattern="^a")], "write it before the function"),
+    (held(set[Literal[1, True]], min_length=2), "use a list"),
+    (held(set[Annotated[str, pydantic.StringConstraints(to_lower=True)]], min_length=2), "use a list"),
+    (held(dict[Annotated[str, pydantic.StringConstraints(to_upper=True)], int], min_length=2), "one in Python"),
     (Odd, r"Odd: nothing in JSON is read as \(1, 2\)"),
     (Literal[b"x"], "nothing in JSON is read as b'x'"),
     (Callable[[int], int], "pydantic makes no JSON schema"),

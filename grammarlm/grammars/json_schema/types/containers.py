@@ -21,7 +21,7 @@ class Containers(Base):
         for core, keyword in (("min_length", "minItems"), ("max_length", "maxItems")):
             if schema.get(core) is not None:
                 found[keyword] = schema[core]
-        are_distinct = kinds <= _DISTINCT and not {"int", "bool"} <= kinds
+        are_distinct = kinds <= _DISTINCT and not {"int", "bool"} <= kinds and not self._may_merge(items)
         if found.get("minItems", 0) > 1 and not are_distinct:
             raise Refused(f"a set of at least {found['minItems']} items, of which two in JSON may be one: use a list")
         if not kinds & {"tuple", "named-tuple", "model", "dataclass", "definition-ref", "definitions"}:
@@ -40,9 +40,20 @@ class Containers(Base):
         for core, keyword in (("min_length", "minProperties"), ("max_length", "maxProperties")):
             if schema.get(core) is not None:
                 found[keyword] = schema[core]
-        if found.get("minProperties", 0) > 1 and not set(_kinds(keys)) <= _DISTINCT | {"any"}:
+        is_exact = set(_kinds(keys)) <= _DISTINCT | {"any"} and not self._may_merge(keys)
+        if found.get("minProperties", 0) > 1 and not is_exact:
             raise Refused("a dict of at least two items, of whose keys two in JSON may be one in Python")
         return found
+
+    def _may_merge(self, core: Schema) -> bool:
+        """Are there Literals that are equal in Python alone, such as 1 and True, or texts of one case that are written in two?"""
+        for here in _cores(core):
+            if len(set(here.get("expected", ()))) < len(here.get("expected", ())):
+                return True
+            cases = (here.get(word, self.option(f"str_{word}")) for word in ("to_lower", "to_upper"))
+            if here["type"] == "str" and any(cases):
+                return True
+        return False
 
     ordered_dict_schema = frozendict_schema = dict_schema
 
@@ -54,11 +65,11 @@ class Containers(Base):
         kind = core["type"]
         if kind == "any":
             return {"type": "string"}
-        if kind in _WRAPPERS:
+        if kind in _WRAPPERS and not (kind.startswith("function-") and self._of_pydantic(core)):
             return self.key_schema(core["schema"])
         if kind == "int":
             refuse_bounds(core, "int as a key", "gt", "ge", "lt", "le", "multiple_of")
-            return string(f"-?{texts.WHOLE}")
+            return string("0|-?[1-9][0-9]{0,17}")  # "-0" is the key 0, too
         if kind in ("float", "decimal"):
             words = ("gt", "ge", "lt", "le", "multiple_of", "max_digits", "decimal_places")
             refuse_bounds(core, f"{kind} as a key", *words)
@@ -77,19 +88,20 @@ class Containers(Base):
     def tagged_union_schema(self, schema: Schema) -> Schema:
         """Each choice, with its tag required: a default does not replace it."""
         named = schema["discriminator"]
-        if isinstance(named, list):
-            named = next((path[0] for path in named if len(path) == 1 and isinstance(path[0], str)), None)
-            if named is None:
-                raise Refused("a union whose tag is read from a path: give the tag a plain alias")
+        paths = [[named]] if isinstance(named, str) else named if isinstance(named, list) else []
+        tags = [
+            path[0] for path in paths if len(path) == 1 and isinstance(path[0], str)
+        ]  # a field's name and its alias
+        if paths and not tags:
+            raise Refused("a union whose tag is read from a path: give the tag a plain alias")
         found: list[Schema] = []
         for choice in schema["choices"].values():
             if isinstance(choice, (str, int)):
                 continue  # an alias of another tag's choice
             inner = self.generate_inner(choice)
-            if isinstance(named, str):
-                inner = (
-                    {"allOf": [inner], "required": [named]} if "required" in inner else {**inner, "required": [named]}
-                )
+            if tags:  # of a field's name and its alias it is read from the latter
+                last = tags[-1:]
+                inner = {"allOf": [inner], "required": last} if "required" in inner else {**inner, "required": last}
             if inner not in found:
                 found.append(inner)
         return found[0] if len(found) == 1 else {"anyOf": found}
@@ -105,10 +117,15 @@ def _choices(core: Schema) -> list[Schema]:
 
 def _kinds(core: Schema) -> Iterator[str]:
     """The core types that an item can have."""
+    return (here["type"] for here in _cores(core))
+
+
+def _cores(core: Schema) -> Iterator[Schema]:
+    """What is inside wrappers and unions, and these themselves."""
     todo = [core]
     while todo:
         here = todo.pop()
-        yield here["type"]
+        yield here
         if isinstance(here.get("schema"), dict) and here["type"] not in ("model", "dataclass"):
             todo.append(here["schema"])
         if here["type"] == "union":

@@ -21,6 +21,7 @@ FORMATS: dict[str, str | None] = {
     "ipvanynetwork": f"{texts.IPV4_NETWORK}|{texts.IPV6_NETWORK}",
     "regex": texts.REGEX, "email": texts.EMAIL, "name-email": texts.EMAIL,
     "fraction": texts.FRACTION_TEXT,
+    **{f"uuid{version}": None for version in range(1, 9)},  # whose pattern is there already
 }  # fmt: skip
 # Functions of pydantic's own whose checks are already in the schema next to or above them.
 KNOWN = frozenset(
@@ -67,8 +68,7 @@ class Functions(Base):
             return None
         names = getattr(bare, "__qualname__", type(bare).__name__).split(".")
         if "EncodedBytes" in names or "EncodedStr" in names:
-            is_url = "URL" in getattr(function.__self__.encoder, "__name__", "").upper()
-            return string(texts.base64_text("-_" if is_url else "+/", ascii_only="EncodedStr" in names))
+            return self._encoded(schema, function.__self__.encoder, ascii_only="EncodedStr" in names)
         if "ByteSize" in names:
             return {"anyOf": [{"type": "integer", "minimum": 0}, string(texts.BYTE_SIZE)]}
         if names[-1] in LENGTHS or names[-1] in BOUNDS:
@@ -79,6 +79,23 @@ class Functions(Base):
                 f"what pydantic's {name} checks is not known here: use a str, an int or a validator of your own"
             )
         return None
+
+    def chain_schema(self, schema: Schema) -> Schema:
+        """The first step; pydantic has none but checks of text among the others, which see what the first has made."""
+        for step in schema["steps"][1:]:
+            core = step.get("schema", step)
+            if core.get("pattern") is not None or core.get("ascii_only"):
+                raise Refused("a pattern behind a function is not enforced: write it before the function")
+        return super().chain_schema(schema)  # type: ignore[misc,no-any-return]
+
+    def _encoded(self, schema: Schema, encoder: Any, ascii_only: bool) -> Schema:
+        """Base64 in a text, of which what is inside may have bounds or a pattern, too."""
+        core = schema["schema"]
+        if core["type"] == "bytes" and self.option("val_json_bytes") not in (None, "utf8"):
+            raise Refused("Base64Bytes would be decoded twice, with val_json_bytes of the model: use bytes")
+        is_url = "URL" in getattr(encoder, "__name__", "").upper()
+        found, inner = string(texts.base64_text("-_" if is_url else "+/", ascii_only)), self.generate_inner(core)
+        return found if inner == {"type": "string"} else {**found, "allOf": [inner]}
 
     def _constrained(self, schema: Schema, name: str, function: Any) -> Schema:
         inner = self.generate_inner(schema["schema"])

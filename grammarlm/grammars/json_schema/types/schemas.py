@@ -17,6 +17,7 @@ An unknown validator of pydantic's own is refused by name; the caller's own vali
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -51,7 +52,12 @@ class Objects(Base):
     _field = ""
 
     def model_fields_schema(self, schema: Schema) -> Schema:
-        return self._close(super().model_fields_schema(schema), schema)  # type: ignore[misc]
+        found = self._close(super().model_fields_schema(schema), schema)  # type: ignore[misc]
+        if schema.get("extras_keys_schema") is not None:
+            with within("__pydantic_extra__"):
+                others = self.key_schema(schema["extras_keys_schema"])
+            found["propertyNames"] = {"anyOf": [*({"const": name} for name in found["properties"]), others]}
+        return found
 
     def dataclass_args_schema(self, schema: Schema) -> Schema:
         taken = [field for field in schema["fields"] if field.get("init") is not False]
@@ -64,7 +70,7 @@ class Objects(Base):
         if getattr(kind, "__closed__", None) is False:
             return {**found, "additionalProperties": True}
         extra = schema.get("extra_behavior") or config.get("extra_fields_behavior")
-        return self._close(found, {"extra_behavior": extra})
+        return self._close(found, {**schema, "extra_behavior": extra})
 
     def model_schema(self, schema: Schema) -> Schema:
         with within(schema["cls"].__name__):
@@ -82,6 +88,9 @@ class Objects(Base):
             found.setdefault("additionalProperties", True)
         elif extra == "forbid" or self.closed:
             found.setdefault("additionalProperties", False)
+        if found.get("additionalProperties") is not False:
+            for name in _names_of_fields(core["fields"]):  # no other key is one that a field, or a tag, is read from
+                found["properties"].setdefault(name, False)
         return found
 
     def _get_alias_name(self, field: Schema, name: str) -> str:
@@ -104,3 +113,12 @@ class Objects(Base):
             return self.generate_inner(schema["schema"])
 
     dataclass_field_schema = typed_dict_field_schema = model_field_schema
+
+
+def _names_of_fields(fields: Any) -> Iterator[str]:
+    """The fields' own names, and all keys that they are read from."""
+    for name, field in fields.items() if isinstance(fields, dict) else ((each["name"], each) for each in fields):
+        yield name
+        alias = field.get("validation_alias", name)
+        paths = [[alias]] if isinstance(alias, str) else alias if isinstance(alias[0], list) else [alias]
+        yield from (path[0] for path in paths)

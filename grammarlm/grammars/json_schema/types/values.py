@@ -56,6 +56,8 @@ class Base:
     closed: bool
     definitions: dict[Any, Schema]
     generate_inner: Callable[[Any], Schema]
+    key_schema: Callable[[Any], Schema]
+    _of_pydantic: Callable[[Any], Schema | None]
 
     def option(self, name: str) -> Any:
         """An option of the model's configuration; None where this pydantic does not have it."""
